@@ -1,0 +1,145 @@
+"""`check`: what a learner calls under an exercise. Checks, hints, worked answers, progress.
+
+check("1.4", decode_byte)     the verdict on the learner's object
+check.hint("1.4")             the next hint
+check.solution("1.4")         the worked answer, after a first try
+check.demo("1.5", lambda: …)  run what needs an exercise; one calm line while it is not done
+check.progress()              the map of lessons
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from fp8lab.course.drive import STUB_MESSAGE, gather
+from fp8lab.course.exercise import Exercise, Result, judge
+from fp8lab.course.feedback import Feedback, feedback
+from fp8lab.course.progress import Progress, progress_path, summary
+from fp8lab.course.registry import exercise, lesson_exercises, lesson_of
+from fp8lab.course.text import Text, known_language
+
+LEARNER_SEED = 0  # the learner's check is reproducible; the grader draws its own
+
+
+class Note(str):
+    """Text that shows itself as Markdown in a notebook and as plain text elsewhere."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+class Check:
+    """The object behind the name `check` in a notebook. One per lesson and language; see the module's text."""
+
+    def __init__(self, lang: str, progress: Progress) -> None:
+        self.lang = known_language(lang)
+        self._progress = progress
+
+    def __call__(self, key: str, answer: Any) -> Feedback:
+        """Drive `answer` and say what is right or what kind of mistake it shows. Raises only for an unknown key."""
+        found = exercise(key)
+        result = verdict(found, answer, LEARNER_SEED)
+        if result.state not in ("not_attempted", "blocked"):
+            self._progress.checked(key, result.state == "right")
+        return feedback(found, result, self.lang)
+
+    def hint(self, key: str) -> Note:
+        """The next hint of exercise `key`; after the last one, all of them again."""
+        hints = exercise(key).hints
+        shown = min(self._progress[key].hints + 1, len(hints))
+        self._progress.hinted(key, shown)
+        label = Text("Hint {n} of {all}", "提示 {n}/{all}")
+        lines = [
+            f"**{label.format(n=n, all=len(hints)).get(self.lang)}** {h.get(self.lang)}"
+            for n, h in enumerate(hints[:shown], 1)
+        ]
+        return Note("\n\n".join(lines))
+
+    def solution(self, key: str) -> Note:
+        """The worked answer of exercise `key`, once it has been tried."""
+        from fp8lab.course.build import packaged
+
+        exercise(key)  # an unknown key says so
+        if not self._progress[key].tries:
+            return Note(
+                Text(
+                    "Try {key} once first: write something in the hole, run its check, then come back.",
+                    "先自己试一次 {key}：在空白处写点什么，运行检查，然后再来看答案。",
+                )
+                .format(key=key)
+                .get(self.lang)
+            )
+        code, prose = packaged(lesson_of(key)).worked_answer(key, self.lang)
+        return Note(f"```python\n{code}\n```\n\n{prose}")
+
+    def demo(self, key: str, show: Callable[[], Any]) -> Any:
+        """What `show()` returns; while an exercise that it needs is untouched, one line that names the exercise.
+
+        The exercise may be another one than `key`, when that one rests on it.
+        """
+        try:
+            return show()
+        except NotImplementedError as problem:
+            found = STUB_MESSAGE.match(str(problem))
+            if found is None:
+                raise
+            waiting = Text("⧗ This appears when exercise {key} is done.", "⧗ 完成练习 {key} 后，这里会显示结果。")
+            return Note(waiting.format(key=found[1]).get(self.lang))
+
+    def progress(self) -> Note:
+        """Every lesson with its exercises and what is right so far."""
+        return Note(f"```text\n{summary(self._progress, self.lang)}\n```")
+
+
+def verdict(found: Exercise, answer: Any, seed: int) -> Result:
+    """Drive and judge. When the answer rests on other exercises and comes out wrong, it is driven once more with their
+    references in the place of the learner's: an exercise answers for its own hole only."""
+    result = judge(found, gather(found.drive, answer, seed), seed)
+    if result.state != "wrong" or not found.requires:
+        return result
+    references = {name: exercise(key).reference for name, key in found.requires.items()}
+    alone = judge(found, gather(found.drive, answer, seed, replace=references), seed)
+    if alone.state != "right":
+        return result
+    faulty = tuple(key for name, key in found.requires.items() if not _own_is_right(answer, name, key, seed))
+    return Result(alone.key, alone.state, alone.points, stood_in=faulty or tuple(found.requires.values()))
+
+
+def _own_is_right(answer: Any, name: str, key: str, seed: int) -> bool:
+    """Whether the object that the answer calls by `name` passes its own exercise."""
+    owner = getattr(answer, "__globals__", {})
+    if name not in owner:
+        return True
+    needed = exercise(key)
+    return judge(needed, gather(needed.drive, owner[name], seed), seed).state == "right"
+
+
+def start(lesson: str, lang: str) -> Check:
+    """Open a lesson: print one line about the machine, and return its `check`. The setup cell's last line calls it."""
+    lesson_exercises(lesson)  # a lesson that is not installed says so here, not at the first check
+    print(environment_line(known_language(lang)))
+    return Check(lang, Progress(progress_path()))
+
+
+def environment_line(lang: str) -> str:
+    """Versions, device, language: the line to paste into a bug report."""
+    import torch
+
+    import fp8lab
+
+    device = Text("CPU", "CPU").get(lang)
+    if torch.cuda.is_available():
+        major, minor = torch.cuda.get_device_capability()
+        native = (
+            Text("native FP8", "原生支持 FP8")
+            if (major, minor) >= (8, 9)
+            else Text("FP8 through the codec", "FP8 由软件编解码")
+        )
+        device = f"{torch.cuda.get_device_name()} (sm_{major}{minor}, {native.get(lang)})"
+    versions = f"fp8lab {fp8lab.__version__} · Python {platform.python_version()} · torch {torch.__version__}"
+    return f"{versions} · {device} · {Text('English', '中文').get(lang)}"

@@ -1,0 +1,129 @@
+"""Where two sets of arrays differ, and how. One comparison for the check, the grader and the records' own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """When two numbers count as the same: |got - want| <= atol + rtol * |want|. NaN equals NaN.
+
+    signed_zero: -0.0 and 0.0 are told apart. Zero tolerance, the default, asks for the very number.
+    """
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    signed_zero: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where an answer's arrays part from the wanted ones.
+
+    kind   "value" (an element), "shape", "missing" (the array is not there), or "extra"
+    index  of the element, () for the other kinds
+    wrong  how many of `total` elements of this array differ
+    """
+
+    array: str
+    kind: str
+    got: str
+    want: str
+    index: tuple[int, ...] = ()
+    wrong: int = 0
+    total: int = 0
+
+
+def first_difference(
+    got: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], tolerance: Tolerance = Tolerance()
+) -> Difference | None:
+    """The first difference in the order of `want`, or None.
+
+    >>> first_difference({"y": np.array([1.0, 3.0])}, {"y": np.array([1.0, 2.0])})
+    Difference(array='y', kind='value', got='3.0', want='2.0', index=(1,), wrong=1, total=2)
+    """
+    for name, wanted in want.items():
+        if name not in got:
+            return Difference(name, "missing", "-", _describe(wanted))
+        given = got[name]
+        if given.shape != wanted.shape:
+            return Difference(name, "shape", _describe(given), _describe(wanted))
+        wrong = differs(given, wanted, tolerance)
+        if wrong.any():
+            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            count = int(wrong.sum())
+            return Difference(name, "value", plain(given[index]), plain(wanted[index]), index, count, wrong.size)
+    for name in got:
+        if name not in want:
+            return Difference(name, "extra", _describe(got[name]), "-")
+    return None
+
+
+def differs(got: np.ndarray, want: np.ndarray, tolerance: Tolerance = Tolerance()) -> np.ndarray:
+    """Elementwise: True where two arrays of one shape differ. Text never equals a number.
+
+    >>> differs(np.array([np.nan, -0.0]), np.array([np.nan, 0.0])).tolist()
+    [False, False]
+    >>> differs(np.array([-0.0]), np.array([0.0]), Tolerance(signed_zero=True)).tolist()
+    [True]
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    got_text, want_text = got.dtype.kind == "U", want.dtype.kind == "U"
+    if got_text and want_text:
+        return _texts_differ(got, want, tolerance)
+    if got_text or want_text:
+        return _texts_differ(got if got_text else _as_text(got), want if want_text else _as_text(want), tolerance)
+    if got.dtype.kind in "iu" and want.dtype.kind in "iu":
+        return np.asarray(got != want)
+    return _numbers_differ(got.astype(np.float64), want.astype(np.float64), tolerance)
+
+
+def _numbers_differ(got: np.ndarray, want: np.ndarray, tolerance: Tolerance) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        same = got == want
+        finite = np.isfinite(got) & np.isfinite(want)
+        same |= finite & (np.abs(got - want) <= tolerance.atol + tolerance.rtol * np.abs(want))
+    same |= np.isnan(got) & np.isnan(want)
+    if tolerance.signed_zero:
+        same &= ~((got == 0) & (want == 0) & (np.signbit(got) != np.signbit(want)))
+    return ~same
+
+
+def _texts_differ(got: np.ndarray, want: np.ndarray, tolerance: Tolerance) -> np.ndarray:
+    """Texts, some of which spell numbers (arrays that mix results with names of errors)."""
+    wrong = np.asarray(got != want)
+    for index in np.argwhere(wrong):
+        place = tuple(index)
+        first, second = _number(got[place]), _number(want[place])
+        if first is not None and second is not None:
+            wrong[place] = _numbers_differ(np.float64(first), np.float64(second), tolerance)
+    return wrong
+
+
+def _as_text(array: np.ndarray) -> np.ndarray:
+    return np.array([repr(float(number)) for number in array.ravel()], dtype=str).reshape(array.shape)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def plain(value: np.generic) -> str:
+    """One element as a reader wants it: `-0.0`, `nan`, `256.0`, `7`, `'ValueError'`; never `np.float64(256.0)`."""
+    item = value.item() if hasattr(value, "item") else value
+    return repr(item)
+
+
+def _describe(array: np.ndarray) -> str:
+    """Kind and shape in symbols that need no language: `float[4, 2]`, `'<None>'`."""
+    if array.ndim == 0:
+        return plain(array[()])
+    kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}[array.dtype.kind]
+    return f"{kind}{list(array.shape)}"
