@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 KINDS = "biufU"  # bool, int, unsigned, float, text: what can be compared
+NUMBER = "number "  # how a number is spelled in an array of texts, so that the text "2.0" is no number
 
 
 def as_array(value: Any) -> np.ndarray:
@@ -64,13 +65,17 @@ def _list_array(values: list | tuple) -> np.ndarray:
         return np.asarray(f"<ragged {type(values).__name__}>")
     texts = [item.dtype.kind == "U" for item in items]
     if any(texts) and not all(texts):
-        items = [item if text else _exact_text(item) for item, text in zip(items, texts, strict=True)]
+        items = [item if text else spell_numbers(item) for item, text in zip(items, texts, strict=True)]
     return np.stack(items)
 
 
-def _exact_text(array: np.ndarray) -> np.ndarray:
-    """Numbers as text that compares as the numbers do: 2, 2.0 and np.int64(2) are all '2.0'."""
-    return np.array([repr(float(number)) for number in array.ravel()], dtype=str).reshape(array.shape)
+def spell_numbers(array: np.ndarray) -> np.ndarray:
+    """Numbers as texts that compare as the numbers do.
+
+    >>> spell_numbers(np.array([2]))
+    array(['number 2.0'], dtype='<U10')
+    """
+    return np.array([NUMBER + repr(float(number)) for number in array.ravel()], dtype=str).reshape(array.shape)
 
 
 def _exotic_array(array: np.ndarray) -> np.ndarray:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from fp8lab.course.arrays import NUMBER, spell_numbers
+
+SPELLED = re.compile(NUMBER + r"(-?(nan|inf|\d[\d.]*(e[+-]?\d+)?))")
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ def differs(got: np.ndarray, want: np.ndarray, tolerance: Tolerance = Tolerance(
     if got_text and want_text:
         return _texts_differ(got, want, tolerance)
     if got_text or want_text:
-        return _texts_differ(got if got_text else _as_text(got), want if want_text else _as_text(want), tolerance)
+        return _texts_differ(
+            got if got_text else spell_numbers(got), want if want_text else spell_numbers(want), tolerance
+        )
     if got.dtype.kind in "iu" and want.dtype.kind in "iu":
         return np.asarray(got != want)
     return _numbers_differ(got.astype(np.float64), want.astype(np.float64), tolerance)
@@ -104,21 +111,14 @@ def _texts_differ(got: np.ndarray, want: np.ndarray, tolerance: Tolerance) -> np
     return wrong
 
 
-def _as_text(array: np.ndarray) -> np.ndarray:
-    return np.array([repr(float(number)) for number in array.ravel()], dtype=str).reshape(array.shape)
-
-
 def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return float(text[len(NUMBER) :]) if SPELLED.fullmatch(text) else None
 
 
 def plain(value: np.generic) -> str:
     """One element as a reader wants it: `-0.0`, `nan`, `256.0`, `7`, `'ValueError'`; never `np.float64(256.0)`."""
     item = value.item() if hasattr(value, "item") else value
-    return repr(item)
+    return item[len(NUMBER) :] if isinstance(item, str) and SPELLED.fullmatch(item) else repr(item)
 
 
 def _describe(array: np.ndarray) -> str:
