@@ -1,4 +1,4 @@
-"""as_array: whatever an answer returns becomes numbers or text, exactly, and an object's own `__eq__` is never asked."""
+"""as_array: what an answer returns becomes numbers or text, exactly; an object's own `__eq__` is never asked."""
 
 import json
 
