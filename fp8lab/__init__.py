@@ -16,6 +16,9 @@ __version__ = "0.1.0"
 _HOME = {  # public name -> the module that defines it
     "decode": "fp8lab.codec",
     "encode": "fp8lab.codec",
+    "FORMATS": "fp8lab.formats",
+    "FloatFormat": "fp8lab.formats",
+    "get_format": "fp8lab.formats",
 }
 _MODULES = ("codec", "formats")
 
