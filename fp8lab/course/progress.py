@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp8lab.course.text import LANGUAGES, Text
+from fp8lab.course.text import LANGUAGES, Text, preferred_language
 
 FILE_VERSION = 1
 
@@ -131,7 +131,7 @@ def summary(progress: Progress, lang: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `fp8lab progress`."""
-    default = "zh" if os.environ.get("LC_ALL", os.environ.get("LANG", "")).startswith("zh") else "en"
+    default = preferred_language(os.environ)
     parser.add_argument("--lang", choices=LANGUAGES, default=default, help="language of the titles (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print the records as JSON")
     parser.add_argument("--file", type=Path, help="another file than ~/.fp8lab/progress.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 LANGUAGES = ("en", "zh")
@@ -45,3 +46,17 @@ def known_language(lang: str) -> str:
     if lang not in LANGUAGES:
         raise ValueError(f"language {lang!r} is not one of {', '.join(LANGUAGES)}")
     return lang
+
+
+def preferred_language(environment: Mapping[str, str]) -> str:
+    """The course's language for somebody with these environment variables: Chinese for a zh locale, else English.
+
+    The first of LC_ALL, LC_MESSAGES and LANG that is set decides, as POSIX has it.
+
+    >>> preferred_language({"LANG": "zh_CN.UTF-8"}), preferred_language({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"})
+    ('zh', 'en')
+    """
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if environment.get(name):
+            return "zh" if environment[name].lower().startswith("zh") else "en"
+    return "en"
