@@ -38,12 +38,10 @@ def checkout_notebooks(start: Path, lang: str) -> Path | None:
 
 def packaged_notebooks(lang: str) -> dict[str, str]:
     """File name -> text of every learner notebook in the installed package."""
-    from fp8lab.course.build import learner_notebook, packaged, packaged_names
+    from fp8lab.course.notebook import learner_notebook, notebook_text
+    from fp8lab.course.source import packaged, packaged_names
 
-    return {
-        f"{name}.ipynb": json.dumps(learner_notebook(packaged(name), lang), ensure_ascii=False, indent=1) + "\n"
-        for name in packaged_names()
-    }
+    return {f"{name}.ipynb": notebook_text(learner_notebook(packaged(name), lang)) for name in packaged_names()}
 
 
 def unpack(folder: Path, notebooks: Mapping[str, str]) -> Unpacked:

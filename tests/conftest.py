@@ -1,0 +1,36 @@
+"""What every test shares: nothing of the machine's own state is read or written, and a missing tool is never silent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))  # `from browser import ...`, `from oracles import ...` in a test
+
+
+@pytest.fixture(autouse=True)
+def _own_progress(tmp_path, monkeypatch):
+    """No test reads or writes the progress file of the person who runs it."""
+    monkeypatch.setenv("FP8LAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def lacking():
+    """lacking("no bwrap here: apt-get install bubblewrap") skips the test, and fails it under CI=true."""
+
+    def stop(reason: str) -> None:
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{reason} (CI=true: a missing tool is a failure)", pytrace=False)
+        pytest.skip(reason)
+
+    return stop
