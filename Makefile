@@ -22,7 +22,7 @@ EDITION := $(if $(filter zh%,$(LANG)),zh,en)
 # The first of these that is at least 3.10 and can make an environment; a release newer than we test is the last resort.
 FIND_PYTHON = for newest in 13 99; do for p in python3 python3.13 python3.12 python3.11 python3.10 python; do \
 	"$$p" -c "import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, $$newest))" >/dev/null 2>&1 \
-	&& { echo "$$p"; exit; }; done; done
+	&& { echo "$$p"; exit; }; done; done; true
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
