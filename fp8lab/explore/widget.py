@@ -1,0 +1,125 @@
+"""What all explorers share: a widget that leaves a picture behind, and small pieces of HTML.
+
+The picture. Notebooks are read where no kernel runs: on GitHub, in nbconvert's HTML, in an editor without widgets, on
+paper. So an explorer shows itself as *one* output with three forms, and each front end takes the best that it knows:
+the live widget, else a PNG, else text. ipywidgets 8 gives only the first and last of them and ipywidgets 7 displays
+itself past IPython's formatter; `Explorer` puts both right.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable
+
+import ipywidgets as widgets
+from matplotlib.figure import Figure
+
+from fp8lab.explore import style
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+LANGUAGES = ("en", "zh")
+
+
+class Explorer(widgets.VBox):
+    """A column of controls. `still()` draws its present state, `words()` tells it; both are called when it is displayed."""
+
+    _ipython_display_ = None  # ipywidgets 7 displays through this method, and sends the live widget alone
+
+    def __init__(self, children: list, still: Callable[[], Figure], words: Callable[[], str]) -> None:
+        self._still, self._words = still, words
+        super().__init__(children=children, layout=widgets.Layout(max_width="900px"))
+        self.add_class("fp8-explorer")
+
+    @property
+    def text(self) -> str:
+        """The present state in words."""
+        return self._words()
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
+        figure = self._still()
+        width, height = style.page_size(figure)
+        data = {"text/plain": self.text, "image/png": base64.b64encode(style.png(figure)).decode("ascii")}
+        if self.comm is not None:  # a closed widget has no view any more
+            data[WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return data, {"image/png": {"width": width, "height": height}}
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def picture(figure: Figure, alt: str) -> str:
+    """HTML of a figure that follows the page's theme, with its description."""
+    return style.svg(figure, alt)
+
+
+def message(text: str, colour: str = style.KIND_COLOURS["nan"]) -> str:
+    """One line to the reader, announced by screen readers; nothing for an empty text."""
+    if not text:
+        return ""
+    return f'<div role="alert" style="border-left:4px solid {colour};padding:2px 8px;line-height:1.4">{html.escape(text)}</div>'
+
+
+def status(inner: str) -> str:
+    """A region whose changes screen readers announce."""
+    return f'<div role="status" aria-live="polite">{inner}</div>'
+
+
+def table(head: list[str], rows: list[list[str]], *, first_is_current: bool = False) -> str:
+    """An HTML table; cells are HTML already."""
+    cells = "".join(f"<th scope='col'>{name}</th>" for name in head)
+    lines = [f"<tr>{cells}</tr>"]
+    for number, row in enumerate(rows):
+        weight = " class='fp8-current'" if first_is_current and number == 0 else ""
+        lines.append(f"<tr{weight}>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>")
+    return f"<table class='fp8-table'>{''.join(lines)}</table>"
+
+
+def folded(title: str, inner: str, *, is_open: bool = False) -> str:
+    """Something that opens on a click."""
+    return f"<details{' open' if is_open else ''}><summary>{html.escape(title)}</summary>{inner}</details>"
+
+
+def stylesheet() -> widgets.HTML:
+    """The rules that the explorers' classes need. One per explorer: an output may be the only one on its page."""
+    return widgets.HTML(f"<style>{_RULES + _field_rules()}</style>", layout=widgets.Layout(display="flex", height="0", margin="0"))
+
+
+def check_language(lang: str) -> str:
+    if lang not in LANGUAGES:
+        raise ValueError(f"lang is {lang!r}; it is one of {', '.join(LANGUAGES)}")
+    return lang
+
+
+_RULES = """
+.fp8-explorer { color: inherit; padding: 4px 2px 8px 2px; }
+.fp8-explorer .fp8-bit { width: 42px; height: 46px; line-height: 40px; margin: 1px 3px; padding: 0; border-radius: 7px;
+  border: 2px solid; background: transparent; color: inherit; box-shadow: none;
+  font-family: var(--jp-code-font-family, monospace); font-size: 19px; font-weight: 700; }
+.fp8-explorer .fp8-bit.mod-active { color: #fff; }
+.fp8-explorer button:focus-visible { outline: 3px solid #6ea8fe; outline-offset: 2px; }
+.fp8-explorer .fp8-label { font-size: 12px; font-weight: 600; line-height: 1.5; margin: 0 4px; white-space: nowrap; }
+.fp8-explorer .fp8-implicit { width: 38px; height: 46px; line-height: 42px; box-sizing: border-box; margin: 1px 3px;
+  border: 2px dashed #6B7280; border-radius: 7px; text-align: center; opacity: .85;
+  font-family: var(--jp-code-font-family, monospace); font-size: 19px; }
+.fp8-explorer .fp8-formula { font-size: 19px; line-height: 1.9; }
+.fp8-explorer .fp8-formula sup { font-size: 13px; }
+.fp8-explorer .fp8-facts { line-height: 1.7; font-size: 13.5px; }
+.fp8-explorer .fp8-mono { font-family: var(--jp-code-font-family, monospace); }
+.fp8-explorer .fp8-formula .fp8-class { font-size: 13px; vertical-align: 2px; margin-left: 10px; }
+.fp8-explorer .fp8-formula sup { margin-left: 2px; }
+.fp8-explorer .fp8-table { border-collapse: collapse; margin: 4px 0; font-size: 13px; line-height: 1.55; }
+.fp8-explorer .fp8-table th, .fp8-explorer .fp8-table td { text-align: left; padding: 2px 14px 2px 2px; background: transparent;
+  border-bottom: 1px solid rgba(128, 128, 128, .35); white-space: nowrap; }
+.fp8-explorer .fp8-current td { font-weight: 700; }
+.fp8-explorer summary { cursor: pointer; font-size: 13px; }
+.fp8-explorer .jupyter-button.fp8-small { width: auto; min-width: 36px; padding: 0 10px; }
+"""
+
+
+def _field_rules() -> str:
+    rules = []
+    for field, colour in style.FIELD_COLOURS.items():
+        rules.append(f".fp8-explorer .fp8-bit.fp8-{field} {{ border-color: {colour}; background: {colour}1f; }}")
+        rules.append(f".fp8-explorer .fp8-bit.fp8-{field}.mod-active {{ background: {colour}; }}")
+    return "\n".join(rules)
