@@ -155,7 +155,7 @@ def command(folder: Path, ip: str, port: int) -> list[str]:
         "--no-browser",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--ServerApp.port_retries=0",
-        "--ServerApp.log_level=WARN",
+        "--log-level=WARN",
         f"--ServerApp.ip={ip}",
         f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={folder}",
