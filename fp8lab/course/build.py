@@ -34,10 +34,15 @@ def find_root(start: Path | None = None) -> Path:
     here = (start or Path.cwd()).resolve()
     package = Path(__file__).resolve().parents[2]
     for folder in (here, *here.parents, package):
-        project = folder / "pyproject.toml"
-        if (folder / "solutions").is_dir() and project.is_file() and 'name = "fp8lab"' in project.read_text("utf-8"):
+        if is_checkout(folder):
             return folder
     raise FileNotFoundError(f"{here} is not in a checkout of fp8lab; go there, or name it with --root")
+
+
+def is_checkout(folder: Path) -> bool:
+    """Whether the folder holds the sources of the course."""
+    project = folder / "pyproject.toml"
+    return (folder / "solutions").is_dir() and project.is_file() and 'name = "fp8lab"' in project.read_text("utf-8")
 
 
 def record_points(name: str) -> dict[str, int]:
@@ -59,7 +64,10 @@ def lesson_sources(root: Path, wanted: str | None = None) -> list[Path]:
 def read_lessons(root: Path, wanted: str | None = None, records: Records = record_points) -> list[Lesson]:
     """The lessons with their points. LessonError holds the problems of all of them."""
     lessons, problems = [], []
-    for path in lesson_sources(root, wanted):
+    paths = lesson_sources(root, wanted)
+    if not paths:
+        raise ValueError(f"{root / 'solutions'} holds no lesson, no file like 01_decode.md")
+    for path in paths:
         shown = path.relative_to(root).as_posix()
         try:
             lesson = read_lesson(path, shown_as=shown)
@@ -215,6 +223,8 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         root = args.root.resolve() if args.root else find_root()
+        if not is_checkout(root):
+            raise FileNotFoundError(f"{root} is not a checkout of fp8lab: it needs solutions/ and pyproject.toml")
         found = build(root, args.check, lesson=args.lesson, execute=not args.no_execute)
     except (LessonError, ExecutionError) as error:
         print(error, file=sys.stderr)
