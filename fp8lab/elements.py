@@ -8,6 +8,7 @@ fewer than 8 bits are held one per byte while they are worked on and packed for 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import torch
 
 from fp8lab.codec import decode, encode

@@ -66,7 +66,7 @@ class PerHead:
     (2, 1, 100, 64)
     """
 
-    axis: Axes = int | tuple[int, ...]
+    axis: Axes = -3
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         own = _axes(self.axis, len(shape), repr(self))
@@ -88,7 +88,7 @@ class PerToken:
     (1, 1, 1, 64)
     """
 
-    over: Axes = int | tuple[int, ...]
+    over: Axes = -1
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return _shared(self.over, shape, repr(self))
@@ -105,7 +105,7 @@ class PerChannel:
     (1, 1, 100, 1)
     """
 
-    over: Axes = int | tuple[int, ...]
+    over: Axes = -2
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return _shared(self.over, shape, repr(self))

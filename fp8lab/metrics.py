@@ -129,8 +129,8 @@ def attention(
     """Attention output in float64: softmax(scale q k^T) v.
 
     query [..., heads, queries, head_dim]; k, v [..., kv_heads, tokens, head_dim] with heads a multiple of kv_heads
-    (query head h reads KV head h // (heads / kv_heads)). `scale` is 1 / sqrt(head_dim) unless given. Causal: the last query sees
-    all tokens.
+    (query head h reads KV head h // (heads / kv_heads)). `scale` is 1 / sqrt(head_dim) unless given. Causal: the
+    last query sees all tokens.
 
     >>> attention(torch.zeros(1, 1, 2), torch.randn(1, 3, 2), torch.tensor([[[0.0], [3.0], [6.0]]])).tolist()
     [[[3.0]]]

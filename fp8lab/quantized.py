@@ -67,13 +67,15 @@ class QuantizedTensor:
         a scale is zero, negative or not finite.
 
         >>> from fp8lab.granularity import PerToken
-        >>> QuantizedTensor.from_parts(torch.tensor([[56, 64]], dtype=torch.uint8), torch.tensor([[0.5]]), "E4M3FN", PerToken()).dequantize()
+        >>> codes = torch.tensor([[56, 64]], dtype=torch.uint8)
+        >>> QuantizedTensor.from_parts(codes, torch.tensor([[0.5]]), "E4M3FN", PerToken()).dequantize()
         tensor([[0.5000, 1.0000]])
         """
         fmt, storage, shape = element_format(fmt), storage_format(scale_format), tuple(codes.shape)
         if codes.dtype != code_dtype(fmt):
             raise ValueError(
-                f"codes of {fmt.name} are {code_dtype(fmt)}, got {codes.dtype}: pass codes.view(torch.uint8) of a float8 tensor"
+                f"codes of {fmt.name} are {code_dtype(fmt)}, got {codes.dtype}: "
+                "of a float8 tensor pass codes.view(torch.uint8)"
             )
         if codes.dtype == torch.int8 and bool((codes < -fmt.max_finite).any() | (codes > fmt.max_finite).any()):
             raise ValueError(
@@ -87,11 +89,13 @@ class QuantizedTensor:
         wanted = scale_shape(self.shape, self.blocks)
         if tuple(self.stored_scales.shape) != wanted:
             raise ValueError(
-                f"data of shape {self.shape} in blocks {self.blocks} has scales of shape {wanted}, got {tuple(self.stored_scales.shape)}"
+                f"data of shape {self.shape} in blocks {self.blocks} has scales of shape {wanted}, "
+                f"got {tuple(self.stored_scales.shape)}"
             )
         if self.stored_scales.dtype != stored_dtype(self.scale_format):
             raise ValueError(
-                f"scales stored as {storage_name(self.scale_format)} are a {stored_dtype(self.scale_format)} tensor, got {self.stored_scales.dtype}"
+                f"scales stored as {storage_name(self.scale_format)} are {stored_dtype(self.scale_format)}, "
+                f"got {self.stored_scales.dtype}"
             )
         if self.tensor_scale is not None:
             check_scales(self.tensor_scale, "tensor_scale")
@@ -237,7 +241,8 @@ class QuantizedTensor:
         rows = (*shape[:-1], packed_length(shape[-1], fmt.bits)) if shape else (1,) if fmt.bits < 8 else ()
         if tuple(made.payload.shape) != rows:
             raise ValueError(
-                f"{fmt.name} data of shape {shape} is stored as {rows}, got a payload of shape {tuple(made.payload.shape)}"
+                f"{fmt.name} data of shape {shape} is stored as {rows}, "
+                f"got a payload of shape {tuple(made.payload.shape)}"
             )
         made._check(nan_groups=state.get("nan_groups", False))
         return made

@@ -95,8 +95,8 @@ def store(scales: torch.Tensor, storage: StorageFormat, qmax: float) -> torch.Te
     if storage == E4M3FN and bool((scales > E4M3FN_OVERFLOW).any()):
         worst = scales.nan_to_num().max().item()
         raise ValueError(
-            f"scale {worst:g} does not fit E4M3FN, whose largest value is 448: pass tensor_scale='absmax' (as NVFP4 does), "
-            "or store scales as float32"
+            f"scale {worst:g} does not fit E4M3FN, whose largest value is 448: pass tensor_scale='absmax' "
+            "(as NVFP4 does), or store scales as float32"
         )
     held = scales.clamp(smallest_scale(storage), largest_scale(storage, qmax))
     if storage is torch.float32:
