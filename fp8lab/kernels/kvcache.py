@@ -58,8 +58,9 @@ class KVCache:
                 )
         if self.k_codes.shape[:3] != self.v_codes.shape[:3] or self.k_scales.dtype != self.v_scales.dtype:
             raise ValueError(
-                f"K and V must share blocks, block_size, kv_heads and the dtype of scales; "
-                f"given {list(self.k_codes.shape)} {self.k_scales.dtype} and {list(self.v_codes.shape)} {self.v_scales.dtype}"
+                "K and V must share blocks, block_size, kv_heads and the dtype of scales; "
+                f"given {list(self.k_codes.shape)} {self.k_scales.dtype} and "
+                f"{list(self.v_codes.shape)} {self.v_scales.dtype}"
             )
         if len({tensor.device for tensor in self._tensors()}) > 1:
             raise ValueError(
