@@ -9,7 +9,8 @@
         page.text_of("check-1-4")
 
 `lab` is one server for a whole test session on a temporary folder, a free port, no token, and settings of its own;
-`learner` is a fresh browser page on it. Under CI=true a missing tool is a failure, elsewhere a skip that says what to install.
+`learner` is a fresh browser page on it. Under CI=true a missing tool is a failure, elsewhere a skip
+that says what to install.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Lab:
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         command = [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.port}", "--port-retries=0",
-            "--ip=127.0.0.1", "--IdentityProvider.token=", f"--ServerApp.root_dir={self.folder}",
+            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.port}",
+            "--port-retries=0", "--ip=127.0.0.1", "--IdentityProvider.token=", f"--ServerApp.root_dir={self.folder}",
         ]  # fmt: skip
         with self._log.open("w") as log:
             self._process = subprocess.Popen(command, env=self._environment(), cwd=self.folder, stdout=log, stderr=log)
@@ -132,7 +133,7 @@ class Learner:
         self._pages: list = []
         self.errors: list[str] = []
 
-    def open(self, notebook: dict | Path, *, name: str | None = None, theme: str = "light", size=(1280, 900)) -> NotebookPage:
+    def open(self, notebook: dict | Path, *, name: str | None = None, theme: str = "light", size=(1280, 900)):
         """Copy the notebook into the server's folder, open it alone on the page, wait for its kernel."""
         if isinstance(notebook, Path):
             name, notebook = name or notebook.name, json.loads(notebook.read_text(encoding="utf-8"))
@@ -173,7 +174,8 @@ class NotebookPage:
         if isinstance(name, str):
             places = [place for place, cell in enumerate(self._cells) if cell.get("id") == name]
             if len(places) != 1:
-                raise LookupError(f"cell id {name!r} occurs {len(places)} times; there are {[c.get('id') for c in self._cells]}")
+                known = [cell.get("id") for cell in self._cells]
+                raise LookupError(f"cell id {name!r} occurs {len(places)} times among {known}")
             name = places[0]
         return self.page.locator(".jp-Notebook .jp-Cell").nth(name)
 
@@ -192,7 +194,7 @@ class NotebookPage:
         self.wait_idle()
 
     def replace_line(self, name: str | int, line: str, new: str) -> None:
-        """In the cell's editor, select the first line that contains `line` and type `new` (it may have several lines)."""
+        """In the cell's editor, select the first line that contains `line` and put `new`, one or more lines, there."""
         self.cell(name).locator(".cm-line", has_text=line).first.click()
         self.page.keyboard.press("Home")
         self.page.keyboard.press("Shift+End")

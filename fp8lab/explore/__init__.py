@@ -1,4 +1,4 @@
-"""Pictures that answer to the hand: what a byte means, which neighbour a number takes, what a scale does to a histogram.
+"""Pictures that answer to the hand: what a byte means, which neighbour a number takes, what a scale does.
 
     from fp8lab.explore import bit_explorer
     bit_explorer(0x78)

@@ -19,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image  # a requirement of matplotlib
 
-SIGN, EXPONENT, MANTISSA = "#C24A00", "#00805D", "#1F6FB5"
+SIGN, EXPONENT, MANTISSA = "#C24A00", "#008161", "#4361EE"
 FIELD_COLOURS = {"sign": SIGN, "exponent": EXPONENT, "mantissa": MANTISSA}
 SUBNORMAL, ACCENT, MUTED = "#8A4FB5", "#C24A00", "#6B7280"
 INK, PAPER = "#1B1F24", "#FFFFFF"
@@ -66,7 +66,7 @@ def new_figure(height: float, width: float = WIDTH_INCHES) -> Figure:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure on opaque paper, at twice the page's resolution, in 128 colours: a third of the bytes, no visible loss."""
+    """The figure on opaque paper, at twice the page's resolution, in 128 colours: a third of the bytes."""
     buffer = io.BytesIO()
     with settings():
         figure.savefig(buffer, format="rgba", dpi=DPI * RETINA, facecolor=PAPER)

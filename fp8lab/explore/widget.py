@@ -22,7 +22,7 @@ LANGUAGES = ("en", "zh")
 
 
 class Explorer(widgets.VBox):
-    """A column of controls. `still()` draws its present state, `words()` tells it; both are called when it is displayed."""
+    """A column of controls. `still()` draws its present state, `words()` tells it: called when it is displayed."""
 
     _ipython_display_ = None  # ipywidgets 7 displays through this method, and sends the live widget alone
 
@@ -57,7 +57,8 @@ def message(text: str, colour: str = style.KIND_COLOURS["nan"]) -> str:
     """One line to the reader, announced by screen readers; nothing for an empty text."""
     if not text:
         return ""
-    return f'<div role="alert" style="border-left:4px solid {colour};padding:2px 8px;line-height:1.4">{html.escape(text)}</div>'
+    look = f"border-left:4px solid {colour};padding:2px 8px;line-height:1.4"
+    return f'<div role="alert" style="{look}">{html.escape(text)}</div>'
 
 
 def status(inner: str) -> str:
@@ -82,7 +83,7 @@ def folded(title: str, inner: str, *, is_open: bool = False) -> str:
 
 def stylesheet() -> widgets.HTML:
     """The rules that the explorers' classes need. One per explorer: an output may be the only one on its page."""
-    return widgets.HTML(f"<style>{_RULES + _field_rules()}</style>", layout=widgets.Layout(display="flex", height="0", margin="0"))
+    return widgets.HTML(f"<style>{_RULES + _field_rules()}</style>", layout=widgets.Layout(height="0", margin="0"))
 
 
 def check_language(lang: str) -> str:
@@ -109,8 +110,8 @@ _RULES = """
 .fp8-explorer .fp8-formula .fp8-class { font-size: 13px; vertical-align: 2px; margin-left: 10px; }
 .fp8-explorer .fp8-formula sup { margin-left: 2px; }
 .fp8-explorer .fp8-table { border-collapse: collapse; margin: 4px 0; font-size: 13px; line-height: 1.55; }
-.fp8-explorer .fp8-table th, .fp8-explorer .fp8-table td { text-align: left; padding: 2px 14px 2px 2px; background: transparent;
-  border-bottom: 1px solid rgba(128, 128, 128, .35); white-space: nowrap; }
+.fp8-explorer .fp8-table th, .fp8-explorer .fp8-table td { text-align: left; background: transparent;
+  padding: 2px 14px 2px 2px; border-bottom: 1px solid rgba(128, 128, 128, .35); white-space: nowrap; }
 .fp8-explorer .fp8-current td { font-weight: 700; }
 .fp8-explorer summary { cursor: pointer; font-size: 13px; }
 .fp8-explorer .jupyter-button.fp8-small { width: auto; min-width: 36px; padding: 0 10px; }

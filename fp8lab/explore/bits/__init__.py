@@ -1,7 +1,7 @@
 """The bit explorer: eight bits, what they stand for, and where that number lies among all the others."""
 
-from fp8lab.explore.bits.data import BitData, bit_data, nearest_code
-from fp8lab.explore.bits.figure import alt_text, bit_figure, line_figure
+from fp8lab.explore.bits.data import BitData, alt_text, bit_data, nearest_code
+from fp8lab.explore.bits.figure import bit_figure, line_figure
 
 __all__ = ["BitData", "alt_text", "bit_data", "bit_explorer", "bit_figure", "line_figure", "nearest_code"]
 

@@ -1,14 +1,14 @@
 """Everything there is to know about one code of a format, as a record. No drawing, no widget.
 
-    >>> facts = bit_data(0x78)
-    >>> facts.pattern, facts.kind, facts.formula
-    ('0 1111 000', 'normal', '(-1)^0 × 2^(15-7) × (1 + 0/8) = 256')
-    >>> facts.previous, facts.next, facts.gap_below, facts.gap_above
-    (119, 121, Fraction(16, 1), Fraction(32, 1))
-    >>> bit_data(0x03).formula
-    '(-1)^0 × 2^(1-7) × (0 + 3/8) = 0.005859375'
-    >>> bit_data(0x7F).reason
-    'every bit after the sign is 1'
+>>> facts = bit_data(0x78)
+>>> facts.pattern, facts.kind, facts.formula
+('0 1111 000', 'normal', '(-1)^0 × 2^(15-7) × (1 + 0/8) = 256')
+>>> facts.previous, facts.next, facts.gap_below, facts.gap_above
+(119, 121, Fraction(16, 1), Fraction(32, 1))
+>>> bit_data(0x03).formula
+'(-1)^0 × 2^(1-7) × (0 + 3/8) = 0.005859375'
+>>> bit_data(0x7F).reason
+'every bit after the sign is 1'
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -41,7 +41,7 @@ class Bit:
 
 @dataclass(frozen=True)
 class BitData:
-    """One code and what it stands for. `exact`, `previous`, `next`, gaps and `position` are None where there is no number."""
+    """One code and what it stands for. `exact`, neighbours, gaps and `position` are None where there is no number."""
 
     fmt: FloatFormat
     code: int
@@ -159,7 +159,7 @@ def bit_data(code: int, fmt: FloatFormat | str = "E4M3FN") -> BitData:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def value_order(fmt: FloatFormat) -> tuple[int, ...]:
     """The finite codes of `fmt` from the most negative value to the largest; -0 stands before +0."""
     finite = [code for code in range(fmt.codes) if formats.classify(code, fmt) not in ("inf", "nan")]
@@ -206,6 +206,25 @@ def presets(fmt: FloatFormat) -> tuple[tuple[str, int], ...]:
     return tuple(visits)
 
 
+def alt_text(data: BitData) -> str:
+    """The picture in words: what a screen reader says and what a plain terminal shows."""
+    lines = [f"{data.hex} in {data.fmt.name}: bits {data.pattern}, class {data.kind}.", f"{data.formula}."]
+    if data.exact is None:
+        return " ".join(lines)
+    lines.append(f"Exact value {data.fraction}." if data.fraction != data.decimal else "")
+    for name, code, gap in (("Previous", data.previous, data.gap_below), ("Next", data.next, data.gap_above)):
+        neighbour = "none" if code is None else beside(code, data.fmt, gap)
+        lines.append(f"{name} code {neighbour}.")
+    lines.append(f"ulp {power_text(data.ulp)}. Number {data.position + 1} of {data.positions} finite codes by value.")
+    return " ".join(line for line in lines if line)
+
+
+def beside(code: int, fmt: FloatFormat, gap: Fraction | None) -> str:
+    """A neighbour in words: "0x77 = 240, 16 away"."""
+    other = bit_data(code, fmt)
+    return f"{other.hex} {equals(other.decimal)}" + ("" if gap is None else f", {decimal_text(gap)} away")
+
+
 def decimal_text(exact: Fraction) -> str:
     """The decimal of a dyadic fraction: "0.001953125"; beyond 24 characters "≈ 5.877472e-39"."""
     with localcontext() as context:
@@ -231,8 +250,9 @@ def fraction_text(exact: Fraction) -> str:
 
 def power_text(exact: Fraction) -> str:
     """A power of two as such: "2^-6"; anything else as `fraction_text`."""
-    if exact > 0 and 1 in (exact.numerator, exact.denominator) and (exact.numerator * exact.denominator).bit_count() == 1:
-        return f"2^{exact.numerator.bit_length() - exact.denominator.bit_length()}"
+    power = exact.numerator.bit_length() - exact.denominator.bit_length()
+    if exact == Fraction(2) ** power:
+        return f"2^{power}"
     return fraction_text(exact)
 
 

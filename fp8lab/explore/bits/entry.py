@@ -1,9 +1,9 @@
 """What a person types into the explorer, read: a code in hexadecimal or binary, or a real number.
 
-    >>> read_hex("7e", "E4M3FN"), read_binary("0 1111 110", "E4M3FN")
-    (126, 126)
-    >>> read_value("1/512"), read_value("2^-6"), read_value(" 448 ")
-    (0.001953125, 0.015625, 448.0)
+>>> read_hex("7e", "E4M3FN"), read_binary("0 1111 110", "E4M3FN")
+(126, 126)
+>>> read_value("1/512"), read_value("2^-6"), read_value(" 448 ")
+(0.001953125, 0.015625, 448.0)
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from fractions import Fraction
@@ -12,23 +11,21 @@ import ipywidgets as widgets
 import traitlets
 
 from fp8lab.explore import style
+from fp8lab.explore.bits import readout
 from fp8lab.explore.bits.data import (
     BitData,
+    alt_text,
     bit_data,
-    decimal_text,
-    equals,
     format_label,
     nearest_code,
-    power_text,
     presets,
-    siblings,
     value_order,
 )
 from fp8lab.explore.bits.entry import read_binary, read_hex, read_value
-from fp8lab.explore.bits.figure import alt_text, bit_figure, line_figure
+from fp8lab.explore.bits.figure import bit_figure, line_figure
 from fp8lab.explore.bits.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, message, picture, status, stylesheet, table
-from fp8lab.formats import FORMATS, FloatFormat, get_format, value
+from fp8lab.explore.widget import Explorer, check_language, folded, message, picture, status, stylesheet
+from fp8lab.formats import FORMATS, get_format, value
 
 MOST_BITS = 8
 FIELDS = ("sign", "exponent", "mantissa")
@@ -68,6 +65,19 @@ class BitExplorer(Explorer):
     def data(self) -> BitData:
         return bit_data(self.state.code, self.state.fmt)
 
+    @property
+    def message(self) -> str:
+        """What was last said about an entry; empty when there is nothing to say."""
+        return self._note
+
+    @property
+    def preset_buttons(self) -> tuple[widgets.Button, ...]:
+        return self._presets.children
+
+    def field_buttons(self, field: str) -> tuple[widgets.ToggleButton, ...]:
+        """The buttons of "sign", "exponent" or "mantissa", highest bit first."""
+        return self._rows[field].children
+
     # Controls --------------------------------------------------------------------------------------------------
 
     def _make_controls(self) -> None:
@@ -79,7 +89,11 @@ class BitExplorer(Explorer):
         self._rows = {field: widgets.HBox() for field in FIELDS}
         self._labels = {field: widgets.HTML() for field in (*FIELDS, "implicit")}
         self._implicit = widgets.HTML()
-        self.format = widgets.Dropdown(options=[(format_label(fmt), fmt.name) for fmt in FORMATS.values()], description=say["format"], layout=widgets.Layout(width="210px"))
+        self.format = widgets.Dropdown(
+            options=[(format_label(fmt), fmt.name) for fmt in FORMATS.values()],
+            description=say["format"],
+            layout=widgets.Layout(width="230px"),
+        )
         self.format.observe(self._when(lambda change: self._change_format(change["new"])), "value")
         self.hex = self._entry("hex", "150px", read_hex)
         self.binary = self._entry("binary", "200px", read_binary)
@@ -167,14 +181,14 @@ class BitExplorer(Explorer):
             except (ValueError, OverflowError):
                 pass
         example = f"{fmt.max_code:X}" if name == "hex" else f"{fmt.max_code:0{fmt.bits}b}"
-        facts = {"last": f"{fmt.codes - 1:X}", "bits": fmt.bits, "min": f"{value(0, fmt):g}", "max": f"{fmt.max_finite:g}"}
-        return self._say[kind].format(given=given, fmt=fmt.name, example=example, **facts)
+        ends = {"last": f"{fmt.codes - 1:X}", "min": f"{value(0, fmt):g}", "max": f"{fmt.max_finite:g}"}
+        return self._say[kind].format(given=given, fmt=fmt.name, bits=fmt.bits, example=example, **ends)
 
     # From the state to what is seen ------------------------------------------------------------------------------
 
     def _make_pictures(self) -> None:
-        self.readout, self._messages, self._line, self._more = (widgets.HTML() for _ in range(4))
-        for part in (self.readout, self._messages, self._line, self._more):
+        self.readout, self._messages, self._line, self.more = (widgets.HTML() for _ in range(4))
+        for part in (self.readout, self._messages, self._line, self.more):
             part.layout.margin = "2px 4px"
         self._line.layout.width = "100%"
 
@@ -185,7 +199,7 @@ class BitExplorer(Explorer):
         entries = widgets.HBox([self.hex, self.binary, self.value], layout=widgets.Layout(flex_flow="row wrap"))
         steps = widgets.HBox([self.previous, self.next, self.position], layout=widgets.Layout(flex_flow="row wrap"))
         choice = widgets.HBox([self.format, self._presets], layout=widgets.Layout(flex_flow="row wrap"))
-        return [stylesheet(), choice, bits, self.readout, self._line, steps, entries, self._messages, self._more]
+        return [stylesheet(), choice, bits, self.readout, self._line, steps, entries, self._messages, self.more]
 
     def _follow(self, _change: dict) -> None:
         if not self._showing:
@@ -205,16 +219,18 @@ class BitExplorer(Explorer):
         with self._without_echo():
             self._show_bits(data)
             self.format.value = data.fmt.name
-            self.hex.value, self.binary.value, self.value.value = data.hex, data.pattern, data.decimal.removeprefix("≈ ")
+            self.hex.value, self.binary.value = data.hex, data.pattern
+            self.value.value = data.decimal.removeprefix("≈ ")
             self.position.max = data.positions - 1
             if data.position is not None:
                 self.position.value = data.position
             self.position.disabled = data.position is None
             self.previous.disabled, self.next.disabled = data.previous is None, data.next is None
-        self.readout.value = status(self._formula(data) + self._facts(data))
+        self.readout.value = status(readout.formula(data, self._say) + readout.facts(data, self._say))
         self._line.value = picture(line_figure(data), alt_text(data))
         self._messages.value = message(self._note, style.MUTED)
-        self._more.value = self._same_byte(data) + folded(self._say["as text"], f"<pre>{html.escape(alt_text(data))}</pre>")
+        in_words = folded(self._say["as text"], f"<pre>{html.escape(alt_text(data))}</pre>")
+        self.more.value = readout.same_byte(data, self._say) + in_words
 
     def _show_bits(self, data: BitData) -> None:
         for bit in data.bits:
@@ -228,64 +244,14 @@ class BitExplorer(Explorer):
             if self._rows[field].children != buttons:
                 self._rows[field].children = buttons
             number = "" if not buttons else f"{self._say[field]} = {getattr(data, field)}"
-            self._labels[field].value = _label(number, style.FIELD_COLOURS[field])
+            self._labels[field].value = readout.label(number, style.FIELD_COLOURS[field])
         stored = data.implicit is None or not data.fmt.mantissa_bits
-        self._labels["implicit"].value = "" if stored else _label(self._say["implicit"], style.MUTED)
+        self._labels["implicit"].value = "" if stored else readout.label(self._say["implicit"], style.MUTED)
         tip = html.escape(self._say["implicit tip"], quote=True)
         self._implicit.value = "" if stored else f"<div class='fp8-implicit' title='{tip}'>{data.implicit}.</div>"
         if self._presets_of != data.fmt:
             self._presets_of = data.fmt
             self._presets.children = tuple(
-                self._button(name, lambda code=code: self._go(code), f"0x{code:02X}") for name, code in presets(data.fmt)
+                self._button(name, lambda code=code: self._go(code), f"0x{code:02X}")
+                for name, code in presets(data.fmt)
             )
-
-    def _formula(self, data: BitData) -> str:
-        badge = f"<span class='fp8-class'>{style.chip(self._say[data.kind], style.KIND_COLOURS[data.kind])}</span>"
-        if data.exact is None:
-            reason = self._say["is inf" if data.kind == "inf" else f"{data.fmt.special} nan"]
-            return f"<div class='fp8-formula'><b>{data.decimal}</b>{badge} <small>{reason}</small></div>"
-        factors = [f"(−1)<sup>{style.chip(str(data.sign), style.SIGN)}</sup>"] if data.fmt.signed else []
-        factors.append(f"2<sup>{style.chip(str(data.used_exponent), style.EXPONENT)}−{data.fmt.bias}</sup>")
-        if data.fmt.mantissa_bits:
-            mantissa = style.chip(str(data.mantissa), style.MANTISSA)
-            factors.append(f"({style.chip(str(data.implicit), style.MUTED)} + {mantissa}/{1 << data.fmt.mantissa_bits})")
-        return f"<div class='fp8-formula'>{' × '.join(factors)} <b>{equals(data.decimal)}</b>{badge}</div>"
-
-    def _facts(self, data: BitData) -> str:
-        if data.exact is None:
-            return ""
-        say = self._say
-        place = say["place"].format(n=data.position + 1, all=data.positions)
-        lines = [f"{say['exact']} <b>{_raised(data.fraction)}</b> &nbsp;·&nbsp; {say['ulp']} <b>{_raised(power_text(data.ulp))}</b> &nbsp;·&nbsp; {place}"]
-        for name, code, gap in (("before", data.previous, data.gap_below), ("after", data.next, data.gap_above)):
-            lines.append(f"{say[name]} {self._neighbour(code, data.fmt, gap)}")
-        return f"<div class='fp8-facts'>{lines[0]}<br>{' &nbsp;·&nbsp; '.join(lines[1:])}</div>"
-
-    def _neighbour(self, code: int | None, fmt: FloatFormat, gap: Fraction | None) -> str:
-        if code is None:
-            return f"<i>{self._say['none']}</i>"
-        other = bit_data(code, fmt)
-        text = f"<span class='fp8-mono'>{other.hex}</span> {equals(other.decimal)}"
-        return text if gap is None else f"{text} ({self._say['gap']} {decimal_text(gap)})"
-
-    def _same_byte(self, data: BitData) -> str:
-        formats = siblings(data.fmt)
-        if len(formats) == 1:
-            return ""
-        say = self._say
-        rows = []
-        for fmt in formats:
-            other = bit_data(data.code, fmt)
-            badge = style.chip(say[other.kind], style.KIND_COLOURS[other.kind])
-            rows.append([format_label(fmt), f"<span class='fp8-mono'>{other.pattern}</span>", other.decimal, badge])
-        head = [say["format"], say["bits"], say["value"], say["class"]]
-        return folded(f"{data.hex}: {say['same byte']}", table(head, rows, first_is_current=True), is_open=True)
-
-
-def _raised(text: str) -> str:
-    """"2^-9" with its exponent raised, as HTML."""
-    return re.sub(r"\^(-?\d+)", r"<sup>\1</sup>", text).replace("<sup>-", "<sup>−")
-
-
-def _label(text: str, colour: str) -> str:
-    return f"<span class='fp8-label'>{style.chip(text, colour)}</span>" if text else ""
