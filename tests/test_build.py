@@ -197,3 +197,13 @@ def test_settings_for_badges_come_from_pyproject(checkout):
     assert builder.platform_settings(checkout) == {"repository": "them/it", "branch": "main"}
     builder.build(checkout, execute=False, report=lambda line: None, records=lambda name: POINTS)
     assert "them/it/blob/main" in (checkout / "notebooks" / "en" / f"{NAME}.ipynb").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_every_file_is_made_whether_progress_is_a_bar_or_lines(checkout, monkeypatch, capsys, terminal):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    data = checkout / "fp8lab/course/data" / f"{NAME}.json"
+    data.unlink()
+    assert builder.build(checkout, execute=False, records=lambda name: POINTS) == [f"fp8lab/course/data/{NAME}.json"]
+    assert data.exists()
+    assert ("[3/3] fp8lab/course/data" in capsys.readouterr().out) is not terminal

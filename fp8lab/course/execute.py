@@ -88,7 +88,6 @@ def _environment(root: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "FP8LAB_PROGRESS": "off",
         "CUDA_VISIBLE_DEVICES": "",
     }
