@@ -91,7 +91,8 @@ def _launch(query, cache, block_table, lengths, scale, window, splits) -> torch.
     kv_heads, v_width = cache.k_codes.shape[2], cache.v_codes.shape[3]
     query = query if query.stride(2) == 1 else query.contiguous()
     table = block_table if block_table.stride(1) == 1 else block_table.contiguous()
-    longest = min(int(lengths.max()) if lengths.numel() else 0, window)
+    room = table.shape[1] * cache.block_size  # on a GPU the host must not wait to learn the longest length
+    longest = min(room if query.is_cuda else max(lengths.tolist(), default=0), window)
     splits = splits or max(1, min(128, longest // FEWEST_TOKENS_PER_SPLIT))
     per_split = max(triton.cdiv(longest, splits), 1)
 
