@@ -62,7 +62,7 @@ class Check:
 
     def solution(self, key: str) -> Note:
         """The worked answer of exercise `key`, once it has been tried."""
-        from fp8lab.course.build import packaged
+        from fp8lab.course.source import packaged
 
         exercise(key)  # an unknown key says so
         if not self._progress[key].tries:
