@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -119,7 +120,7 @@ def test_doctor_reports_this_machine():
     done = fp8lab("doctor", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
-    assert findings["torch"]["value"] == torch.__version__
+    assert findings["torch"]["value"] == importlib.metadata.version("torch")
     assert findings["fp8lab"]["value"] == __version__
     largest = torch.tensor([1e6]).to(torch.float8_e4m3fn).float().item()
     assert f"overflow → {largest:g}," in findings["torch float8_e4m3fn (cpu)"]["value"]
