@@ -123,6 +123,17 @@ def cosine(original: torch.Tensor, restored: torch.Tensor, axis: int | None = No
     return torch.where(both_zero, 1.0, torch.where((a == 0) | (b == 0), 0.0, dot / (a * b))).min().item()
 
 
+def without_future(scores: torch.Tensor) -> torch.Tensor:
+    """Scores [..., queries, tokens] with -inf where a token comes after its query; the last query sees all tokens.
+
+    >>> without_future(torch.zeros(2, 3)).tolist()
+    [[0.0, 0.0, -inf], [0.0, 0.0, 0.0]]
+    """
+    queries, tokens = scores.shape[-2:]
+    ahead = torch.ones(queries, tokens, dtype=torch.bool, device=scores.device).triu(tokens - queries + 1)
+    return scores.masked_fill(ahead, -torch.inf)
+
+
 def attention(
     query: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None = None, causal: bool = True
 ) -> torch.Tensor:
@@ -145,9 +156,7 @@ def attention(
     k, v = (t.repeat_interleave(heads // kv_heads, dim=-3) for t in (k, v))
     scores = query @ k.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if causal:
-        queries, tokens = scores.shape[-2:]
-        ahead = torch.ones(queries, tokens, dtype=torch.bool, device=scores.device).triu(tokens - queries + 1)
-        scores = scores.masked_fill(ahead, -torch.inf)
+        scores = without_future(scores)
     return scores.softmax(-1) @ v
 
 
