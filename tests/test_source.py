@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import jupytext
 import pytest
@@ -176,6 +177,14 @@ def test_the_file_is_plain_utf8(tmp_path, data, message):
     path.write_bytes(data)
     with pytest.raises(LessonError, match=message):
         read_lesson(path)
+
+
+def test_the_front_matter_of_the_authors_guide_can_be_read(tmp_path, root):
+    guide = (root / "docs" / "lessons.md").read_text(encoding="utf-8")
+    example = textwrap.dedent(guide[guide.index("    ---\n") :].split("\n\n")[0])
+    text = (example + TEXT[TEXT.index("\n\n+++") :]).replace("99.", "1.")
+    lesson = read_lesson(write_lesson(tmp_path, text, "01_decode"))
+    assert lesson.title == {"en": "What does byte 0x78 mean?", "zh": "字节 0x78 是多少？"}
 
 
 def test_keys_are_held_against_the_records(lesson):
