@@ -213,6 +213,53 @@ class NotebookPage:
     def focus_is_inside(self, name: str | int) -> bool:
         return self.cell(name).evaluate("cell => cell.contains(document.activeElement)")
 
+    def wait_theme(self, theme: str) -> None:
+        """Until the page is light or dark."""
+        light = "true" if theme == "light" else "false"
+        self.page.locator(f"body[data-jp-theme-light='{light}']").wait_for(state="attached")
+
+    def contrast(self, element) -> float:
+        """WCAG contrast between an element's text and what is painted behind it."""
+        return element.evaluate(_CONTRAST)
+
+
+def one_cell(source: str) -> dict:
+    """A notebook of one code cell."""
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}},
+        "cells": [
+            {
+                "cell_type": "code",
+                "id": "cell",
+                "metadata": {},
+                "execution_count": None,
+                "outputs": [],
+                "source": source,
+            }
+        ],
+    }
+
+
+# Backgrounds are laid over each other from the page up to the element; text is laid over the result.
+_CONTRAST = """element => {
+  const parse = text => {
+    const n = text.match(/[\\d.]+/g).map(Number);
+    return [n[0], n[1], n[2], n.length > 3 ? n[3] : 1];
+  };
+  const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+  const lineage = [];
+  for (let node = element; node; node = node.parentElement) lineage.unshift(node);
+  let ground = [255, 255, 255, 1];
+  for (const node of lineage) ground = over(parse(getComputedStyle(node).backgroundColor), ground);
+  const text = over(parse(getComputedStyle(element).color), ground);
+  const linear = c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const luminance = c => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
+  const [dark, light] = [luminance(text), luminance(ground)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}"""
+
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):

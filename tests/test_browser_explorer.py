@@ -1,0 +1,86 @@
+"""The bit explorer in a real JupyterLab: toggled with mouse and keys, legible on a light and a dark page."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from browser import chromium, lab, learner, one_cell  # noqa: F401
+from PIL import Image
+
+pytestmark = pytest.mark.browser
+
+SHOW = "from fp8lab.explore import bit_explorer\nbit_explorer(0x70)"
+
+
+def reading(page, want: str) -> None:
+    """Wait until the formula ends with `want`."""
+    page.cell(0).locator(".fp8-formula b", has_text=want).wait_for(timeout=15_000)
+
+
+def test_bits_toggle_with_the_mouse_and_with_the_keyboard(learner):  # noqa: F811
+    page = learner.open(one_cell(SHOW))
+    page.run_all()
+    reading(page, "= 128")
+    bits = page.cell(0).locator("button.fp8-bit")
+    assert bits.count() == 8
+    bits.nth(4).click()  # the lowest exponent bit, by mouse
+    reading(page, "= 256")
+    for _ in range(2):  # the two high mantissa bits, by Tab and Space
+        page.page.keyboard.press("Tab")
+        page.page.keyboard.press("Space")
+    reading(page, "= 448")
+    page.page.keyboard.press("Tab")
+    page.page.keyboard.press("Space")
+    reading(page, "NaN")
+    assert bits.all_inner_texts() == list("01111111")
+    assert page.focus_is_inside(0), "keys went to the notebook and not to the explorer"
+
+
+def test_steps_slider_menu_and_entries_answer_to_keys(learner):  # noqa: F811
+    page = learner.open(one_cell(SHOW))
+    page.run_all()
+    reading(page, "= 128")
+    handle = page.cell(0).locator(".noUi-handle")
+    handle.focus()
+    page.page.keyboard.press("ArrowRight")
+    reading(page, "= 144")
+    page.page.keyboard.press("ArrowLeft")
+    page.page.keyboard.press("ArrowLeft")
+    reading(page, "= 120")
+    page.cell(0).get_by_role("button", name="next code").click()
+    reading(page, "= 128")
+    entries = page.cell(0).locator("input[type=text]")
+    for place, typed, want in ((0, "0x7e", "= 448"), (1, "0 0000 001", "= 0.001953125"), (2, "250", "= 256")):
+        entries.nth(place).fill(typed)
+        entries.nth(place).press("Enter")
+        reading(page, want)
+    assert "off by 6" in page.cell(0).locator("[role=alert]").inner_text()
+    assert [entries.nth(n).input_value() for n in range(3)] == ["0x78", "0 1111 000", "256"]
+    page.cell(0).locator("select").select_option(label="E4M3 (IEEE-like)")
+    reading(page, "inf")
+    entries.nth(0).fill("1FF")
+    entries.nth(0).press("Enter")
+    page.cell(0).locator("[role=alert]", has_text="from 00 to FF").wait_for(timeout=15_000)
+    reading(page, "inf")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_both_themes_are_legible(learner, theme, lang):  # noqa: F811
+    page = learner.open(one_cell(SHOW.replace("0x70", f"0x70, lang={lang!r}")), theme=theme)
+    page.run_all()
+    reading(page, "= 128")
+    page.wait_theme(theme)
+    dark, light = brightness(page.cell(0).locator(".fp8-explorer svg"))
+    assert (light if theme == "light" else dark) > 0.5, "most of the picture is paper"
+    assert min(dark, light) > 0.01, "ink as dark as the paper"
+    for part in (".fp8-formula", ".fp8-facts", ".fp8-table", "button.fp8-bit", "summary"):
+        assert page.contrast(page.cell(0).locator(part).first) >= 4.5, part
+
+
+def brightness(element) -> tuple[float, float]:
+    """Shares of very dark and of very light pixels in what is seen of an element."""
+    grey = Image.open(io.BytesIO(element.screenshot())).convert("L")
+    counts = grey.histogram()
+    return sum(counts[:80]) / sum(counts), sum(counts[176:]) / sum(counts)
