@@ -15,8 +15,8 @@ What happens at the edges, in every rounding mode:
     tie                 "nearest_even" means the even code, in E8M0FNU too (3.0 becomes 2, 6.0 becomes 8)
 
 Every result is rounded once. Codes are uint8, one per byte, also for the 4- and 6-bit formats. Left out: gradients (the
-result is a tensor of integers), packing of 4-bit codes, scales (`fp8lab.quantize`). `fp8lab.codec_compiled` has the same
-two functions in compiled form.
+result is a tensor of integers), packing of 4-bit codes, scales (`fp8lab.quantize`). `fp8lab.codec_compiled` has the
+same two functions in compiled form.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def encode(
 ) -> torch.Tensor:
     """The codes of real numbers: a uint8 tensor of the shape of x, on its device.
 
-    x: a tensor or numpy array of float32, bfloat16, float16 or float64, a number, or a (nested) list of numbers.
+    x: a float32, bfloat16, float16 or float64 tensor or numpy array, a number, or a (nested) list of numbers.
     Strides and requires_grad do not matter; the result is contiguous and has no gradient.
     overflow: "saturate" (infinity too becomes the largest finite value), "nan", or "inf".
     rounding: "nearest_even"; "nearest_away" (ties away from zero); "toward_zero" (truncation); "toward_positive" (up);
     "stochastic" (away from zero with the probability of the fraction cut off, drawn from `generator`).
-    out: a uint8 tensor to write into, of that shape and device; it is returned. After an error its content is undefined.
+    out: a uint8 tensor of that shape and device to write into; it is returned. After an error its content is undefined.
 
     >>> encode([464.0, 464.5, -500.0], overflow="nan").tolist()  # 464 is a tie and goes to 448
     [126, 127, 255]
@@ -64,7 +64,7 @@ def encode(
     number for a format without, an unknown option, a bad `out`. TypeError: integer, bool, complex and float8 tensors.
     """
     fmt = get_format(fmt)
-    _check_options(fmt, overflow, rounding, generator)
+    check_options(fmt, overflow, rounding, generator)
     x = real_tensor(x)
     codes = output_tensor(out, x.shape, torch.uint8, x)
     refuse_inexpressible(x, fmt)
@@ -82,7 +82,7 @@ def encode(
 
 
 def decode(codes, fmt: FloatFormat | str = E4M3FN, *, out: torch.Tensor | None = None) -> torch.Tensor:
-    """The values of codes: a float32 tensor of the shape of `codes`, on its device; exact, as float32 holds every value.
+    """The values of codes: a float32 tensor (which holds every value exactly) of the shape of `codes`, on its device.
 
     codes: an integer, a (nested) list of integers, bytes, a numpy integer array or an integer tensor (best: uint8).
     out: a float32 tensor to write into, of that shape and device; it is returned.
@@ -92,8 +92,8 @@ def decode(codes, fmt: FloatFormat | str = E4M3FN, *, out: torch.Tensor | None =
     >>> decode([0x38], "E4M3FNUZ").item()  # the format travels with the bytes: 1.0 in E4M3FN
     0.5
 
-    ValueError: a number that is not a code of the format (0..255; 0..63 and 0..15 for FP6 and FP4), a ragged list, a bad
-    `out`. TypeError: floats, float8 tensors (view them as uint8) and bools.
+    ValueError: a number that is not a code of the format (0..255; 0..63 and 0..15 for FP6 and FP4), a ragged list, a
+    bad `out`. TypeError: floats, float8 tensors (view them as uint8) and bools.
     """
     fmt = get_format(fmt)
     codes = codes_tensor(codes, fmt)
@@ -104,7 +104,8 @@ def decode(codes, fmt: FloatFormat | str = E4M3FN, *, out: torch.Tensor | None =
     return values if values.is_contiguous() else values.copy_(target.view(codes.shape))
 
 
-def _check_options(fmt: FloatFormat, overflow: str, rounding: str, generator) -> None:
+def check_options(fmt: FloatFormat, overflow: str, rounding: str = "nearest_even", generator=None) -> None:
+    """ValueError for an unknown policy or mode, and for a policy that the format has no code for."""
     if overflow not in OVERFLOWS:
         raise ValueError(f"overflow={overflow!r}: choose one of {', '.join(OVERFLOWS)}")
     if rounding not in ROUNDINGS:
@@ -127,7 +128,7 @@ def refuse_inexpressible(x: torch.Tensor, fmt: FloatFormat) -> None:
             f" replace it first (torch.nan_to_num), or choose a format that has one ({others})"
         )
     if not fmt.has_zero and bool((x == 0).any()):
-        raise ValueError(f"x{first_index(x == 0)} is zero, and {fmt.name} has no zero: a group of zeros takes scale 1.0")
+        raise ValueError(f"x{first_index(x == 0)} is zero, and {fmt.name} has no zero: give zeros the scale 1.0")
     if not fmt.signed and bool((x < 0).any()):
         raise ValueError(f"x{first_index(x < 0)} is negative, and {fmt.name} has no sign bit: encode absolute values")
 

@@ -18,7 +18,6 @@ The registered formats and what their codes mean are in `fp8lab.formats`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 SPECIALS = ("ieee", "fn", "fnuz", "none")
 
@@ -103,7 +102,7 @@ class FloatFormat:
     def has_nan(self) -> bool:
         return bool(self.nan_codes)
 
-    @cached_property
+    @property
     def nan_codes(self) -> tuple[int, ...]:
         top = self.exponent_mask | self.mantissa_mask
         if self.special == "fnuz":
@@ -111,7 +110,7 @@ class FloatFormat:
         first = {"ieee": self.exponent_mask + 1, "fn": top, "none": top + 1}[self.special]
         return self._both_signs(range(first, top + 1))
 
-    @cached_property
+    @property
     def inf_codes(self) -> tuple[int, ...]:
         return self._both_signs([self.exponent_mask] if self.has_inf else [])
 
@@ -119,20 +118,20 @@ class FloatFormat:
         signs = (0, self.sign_mask) if self.signed else (0,)
         return tuple(sign | magnitude for sign in signs for magnitude in magnitudes)
 
-    @cached_property
+    @property
     def nan_code(self) -> int | None:
         """The code that `encode` writes for a positive NaN (all ones; fnuz: 0x80); None without NaN."""
         if self.special == "none":
             return None
         return self.sign_mask if self.special == "fnuz" else self.exponent_mask | self.mantissa_mask
 
-    @cached_property
+    @property
     def max_code(self) -> int:
         """The code of the largest finite value."""
         top = self.exponent_mask | self.mantissa_mask
         return {"ieee": self.exponent_mask - 1, "fn": top - 1, "fnuz": top, "none": top}[self.special]
 
-    @cached_property
+    @property
     def max_finite(self) -> float:
         exponent, mantissa = self.max_code >> self.mantissa_bits, self.max_code & self.mantissa_mask
         return (1 + mantissa / (1 << self.mantissa_bits)) * 2.0 ** (exponent - self.bias)

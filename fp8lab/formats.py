@@ -135,7 +135,7 @@ def exact(code: int, fmt: FloatFormat | str = E4M3FN) -> Fraction | None:
 
 
 def value(code: int, fmt: FloatFormat | str = E4M3FN) -> float:
-    """The value of a code as a Python float, which holds it exactly; the sign of -0 is kept.
+    """The value of a code as a Python float, which holds it exactly; the signs of -0 and of NaN are kept.
 
     >>> value(0x7E), value(0x80), value(0xFC, E5M2)
     (448.0, -0.0, -inf)
@@ -144,7 +144,7 @@ def value(code: int, fmt: FloatFormat | str = E4M3FN) -> float:
     kind = classify(code, fmt)
     sign = -1.0 if fields(code, fmt).sign else 1.0
     if kind == "nan":
-        return math.nan
+        return math.nan if fmt.special == "fnuz" else math.copysign(math.nan, sign)
     if kind == "inf":
         return sign * math.inf
     return math.copysign(float(exact(code, fmt)), sign)
