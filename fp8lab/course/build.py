@@ -174,7 +174,7 @@ def _executed(path: Path, notebook: dict[str, Any], root: Path) -> dict[str, Any
         return execute(notebook, path.parent, root)
     except ExecutionError as error:
         shown = path.relative_to(root).as_posix()
-        raise ExecutionError("\n".join(f"{shown}: {line}" for line in str(error).split("\n"))) from None
+        raise ExecutionError([f"{shown}: {problem}" for problem in error.problems]) from None
 
 
 def _with_progress(tasks: list[tuple[Path, Callable]], root: Path, report: Report) -> Iterator[tuple[Path, Callable]]:

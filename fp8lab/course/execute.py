@@ -25,7 +25,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ExecutionError(RuntimeError):
-    """A solution notebook that does not run through, or whose outputs must not be committed."""
+    """A notebook that does not run through, or whose outputs must not be committed. `problems` holds every reason."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 def execute(notebook: dict[str, Any], folder: Path, root: Path) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def execute(notebook: dict[str, Any], folder: Path, root: Path) -> dict[str, Any
     executed = run_cells(notebook, folder, root)
     problems = [problem for cell in executed["cells"] for problem in _faults(cell, root)]
     if problems:
-        raise ExecutionError("\n".join(problems))
+        raise ExecutionError(problems)
     return executed
 
 
@@ -59,7 +63,7 @@ def run_cells(notebook: dict[str, Any], folder: Path, root: Path) -> dict[str, A
     except Exception as error:
         cell = next((c for c in node.cells if _failed(c)), None)
         where = f"cell {cell.id}" if cell else "the kernel"
-        raise ExecutionError(f"{where} stopped the run: {_ANSI.sub('', str(error)).strip()}") from None
+        raise ExecutionError([f"{where} stopped the run: {_ANSI.sub('', str(error)).strip()}"]) from None
     cells = [_cleaned(_plain(cell)) for cell in node.cells]
     return {**notebook, "cells": cells, "metadata": {**notebook["metadata"], **KERNEL}}
 
