@@ -69,9 +69,10 @@ def png(figure: Figure) -> bytes:
     """The figure on opaque paper, at twice the page's resolution, in 128 colours: a third of the bytes."""
     buffer = io.BytesIO()
     with settings():
-        figure.savefig(buffer, format="rgba", dpi=DPI * RETINA, facecolor=PAPER)
-    size = tuple(round(side * DPI * RETINA) for side in figure.get_size_inches())
-    picture = Image.frombytes("RGBA", size, buffer.getvalue()).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        # Not raw pixels: whether half a pixel is rounded up or cut off differs between releases of matplotlib.
+        plain = {"compress_level": 0}
+        figure.savefig(buffer, format="png", dpi=DPI * RETINA, facecolor=PAPER, pil_kwargs=plain)
+    picture = Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     picture.save(packed, format="png", optimize=True)
     return packed.getvalue()
