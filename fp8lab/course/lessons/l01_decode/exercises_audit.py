@@ -76,7 +76,7 @@ AUDIT = Exercise(
             Text(
                 "Two codes with one value are allowed through, so a decoder that clamps its top binade to 448 keeps its order. "
                 "Strictly increasing means `<=` is a violation too.",
-                "放过了「两个编码同一个值」，于是把最高区间全截成 448 的解码器也算有序。严格递增意味着 `<=` 也是违反。",
+                "放过了“两个编码同一个值”，于是把最高区间全截成 448 的解码器也算有序。严格递增意味着 `<=` 也是违反。",
             ),
         ),
         Misconception(

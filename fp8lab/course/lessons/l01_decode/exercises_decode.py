@@ -94,7 +94,7 @@ DECODE = Exercise(
             Text(
                 "Zero is handled, the seven subnormals beside it are not: 0x01 comes out as 1.125 * 2^-7. It is a common half of the "
                 "fix (AiDotNet.Tensors#801). Byte 0x01 must be 2^-9.",
-                "零处理了，旁边的七个次正规数没有：0x01 成了 1.125 * 2^-7。常见的「只修了一半」（AiDotNet.Tensors#801）。字节 0x01 必须是 2^-9。",
+                "零处理了，旁边的七个次正规数没有：0x01 成了 1.125 * 2^-7。常见的“只修了一半”（AiDotNet.Tensors#801）。字节 0x01 必须是 2^-9。",
             ),
         ),
         Misconception(

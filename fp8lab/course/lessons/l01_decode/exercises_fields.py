@@ -128,7 +128,7 @@ MISCONCEPTIONS = (
         Text(
             "`int(byte)` converts where you want to ask: `int(7.5)` is 7, `int(True)` is 1, and for text it raises ValueError. "
             "`operator.index` asks for an integer and accepts nothing that merely can be made into one.",
-            "`int(byte)` 是转换，而这里要的是询问：`int(7.5)` 得 7，`int(True)` 得 1，遇到字符串抛的是 ValueError。`operator.index` 只接受整数，不接受「能变成整数」的东西。",
+            "`int(byte)` 是转换，而这里要的是询问：`int(7.5)` 得 7，`int(True)` 得 1，遇到字符串抛的是 ValueError。`operator.index` 只接受整数，不接受“能变成整数”的东西。",
         ),
     ),
     Misconception(

@@ -63,7 +63,7 @@ NORMAL = Exercise(
                 "Everything is half as large. 8 is the bias of E4M3FNUZ, the format of AMD's MI300, and half of 16 looks natural; "
                 "IEEE's rule is half of 16 minus one. Byte 0x38 must be 1.0. The mix-up has cost a model its accuracy (0.97 to 0.01, "
                 "vllm#45562).",
-                "所有值都小了一半。8 是 AMD MI300 所用 E4M3FNUZ 的偏置，而且「16 的一半」看起来很自然；IEEE 的规则是一半再减一。字节 0x38 必须是 1.0。"
+                "所有值都小了一半。8 是 AMD MI300 所用 E4M3FNUZ 的偏置，而且“16 的一半”看起来很自然；IEEE 的规则是一半再减一。字节 0x38 必须是 1.0。"
                 "两者混用曾让一个模型的准确率从 0.97 掉到 0.01（vllm#45562）。",
             ),
         ),
