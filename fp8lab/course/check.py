@@ -97,10 +97,10 @@ class Check:
 
 
 def verdict(found: Exercise, answer: Any, seed: int) -> Result:
-    """Drive and judge. When the answer rests on other exercises and comes out wrong, it is driven once more with their
-    references in the place of the learner's: an exercise answers for its own hole only."""
+    """Drive and judge. When the answer rests on other exercises and fails, it is driven once more with their references
+    in the place of the learner's: an exercise answers for its own hole only."""
     result = judge(found, gather(found.drive, answer, seed), seed)
-    if result.state != "wrong" or not found.requires:
+    if result.state in ("right", "not_attempted") or not found.requires or _is_blocked(result, found, answer, seed):
         return result
     references = {name: exercise(key).reference for name, key in found.requires.items()}
     alone = judge(found, gather(found.drive, answer, seed, replace=references), seed)
@@ -108,6 +108,13 @@ def verdict(found: Exercise, answer: Any, seed: int) -> Result:
         return result
     faulty = tuple(key for name, key in found.requires.items() if not _own_is_right(answer, name, key, seed))
     return Result(alone.key, alone.state, alone.points, stood_in=faulty or tuple(found.requires.values()))
+
+
+def _is_blocked(result: Result, found: Exercise, answer: Any, seed: int) -> bool:
+    """Whether the exercise that is said to block fails by itself. One that only raised because of what a third, wrong one
+    handed to it does not block."""
+    names = [name for name, key in found.requires.items() if key == result.blocked_by]
+    return result.state == "blocked" and not (names and _own_is_right(answer, names[0], result.blocked_by, seed))
 
 
 def _own_is_right(answer: Any, name: str, key: str, seed: int) -> bool:
