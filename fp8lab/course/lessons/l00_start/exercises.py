@@ -8,7 +8,7 @@ from fp8lab.course.text import Text
 WARM_UP = Exercise(
     drive=DRIVES["0.1"],
     points=1,
-    title=Text("How many numbers fit into n bits?", "n 位能表示多少个不同的数？"),
+    title=Text("Patterns of n bits", "n 位的组合数"),
     hints=(
         Text(
             "Write down every pattern of one bit, of two bits, of three bits. How many are there each time?",
