@@ -134,7 +134,7 @@ def run_notebook(python: Path, notebook: dict, folder: Path):
     from nbclient import NotebookClient
 
     client = NotebookClient(
-        nbformat.from_dict(notebook),
+        nbformat.reads(json.dumps(notebook), as_version=4),
         km=manager(python, folder.parent / "spec", AsyncKernelManager),
         timeout=CELL_SECONDS,
         resources={"metadata": {"path": str(folder)}},
@@ -223,21 +223,22 @@ def test_the_setup_cell_takes_the_wheel_beside_the_notebook_and_changes_nothing_
     assert freeze(colab) == after, "the second run of the setup cell changed something"
 
 
-def test_a_setup_cell_that_finds_nothing_says_so_in_one_line(colab, tmp_path):
+def test_a_setup_cell_that_finds_nothing_stops_the_notebook_with_one_bilingual_line(colab, tmp_path):
+    """In a version that no index has. IPython 7 must show the line, and no traceback."""
     from nbclient.exceptions import CellExecutionError
+
+    from fp8lab.course.setup import setup_cell
 
     folder = tmp_path / "alone"
     folder.mkdir()
     before = freeze(colab)
     notebook = cells_until_setup(lesson("en", solved=False))
-    notebook["cells"][-1]["source"] = [
-        line.replace(f"=={fp8lab.__version__}", "==999.0").replace(f'"{fp8lab.__version__}"', '"999.0"')
-        for line in notebook["cells"][-1]["source"]
-    ]
+    notebook["cells"][-1]["source"] = setup_cell("01_decode", "en", "999.0")
     with pytest.raises(CellExecutionError) as stopped:
         run_notebook(colab, notebook, folder)
-    assert "Missing / 缺少: fp8lab" in str(stopped.value)
-    assert "Traceback" not in stopped.value.traceback
+    shown = str(stopped.value).rsplit("------------------\n", 1)[1].strip()  # nbclient puts the cell's source before it
+    assert shown.count("\n") == 0
+    assert "pip install fp8lab==999.0" in shown and "restart the kernel" in shown and "重启内核" in shown
     assert freeze(colab) == before
 
 
