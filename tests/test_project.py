@@ -306,8 +306,8 @@ def test_ci_runs_make_test(root, lacking):
 
 
 def blocks(text: str) -> list[str]:
-    """The code blocks of a Markdown text, without comments."""
-    found = re.findall(r"^```\w+\n(.*?)^```$", text, re.M | re.S)
+    """The commands and the code of a Markdown text, without comments."""
+    found = re.findall(r"^```(?:bash|python)\n(.*?)^```$", text, re.M | re.S)
     return [re.sub(r"\s*#.*$", "", block, flags=re.M).strip() for block in found]
 
 
@@ -317,6 +317,18 @@ def test_the_readmes_tell_the_same_commands_in_both_languages(root):
     assert blocks(english) == blocks(chinese)
     assert len(blocks(english)) >= 4
     assert "README.zh-CN.md" in english and "README.md" in chinese
+
+
+@pytest.mark.parametrize(("name", "lang"), [("README.md", "en"), ("README.zh-CN.md", "zh")])
+def test_the_verdict_that_a_readme_shows_is_what_a_learner_sees(root, name, lang):
+    from fp8lab.course.check import Check
+    from fp8lab.course.progress import Progress
+    from fp8lab.course.registry import exercise
+
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", (root / name).read_text(encoding="utf-8"), re.M | re.S)
+    (mistake,) = [m for m in exercise("1.4").misconceptions if m.name == "IEEE habit"]
+    said = repr(Check(lang, Progress(None))("1.4", mistake.answer))
+    assert "".join(shown.split()) == "".join(said.split())
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
