@@ -16,6 +16,9 @@ _HOME = {  # public name -> the module that defines it
     "bit_data": "fp8lab.explore.bits",
     "bit_figure": "fp8lab.explore.bits",
     "bit_explorer": "fp8lab.explore.bits",
+    "rounding_data": "fp8lab.explore.rounding",
+    "rounding_figure": "fp8lab.explore.rounding",
+    "rounding_explorer": "fp8lab.explore.rounding",
 }
 
 __all__ = list(_HOME)

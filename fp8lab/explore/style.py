@@ -24,7 +24,7 @@ FIELD_COLOURS = {"sign": SIGN, "exponent": EXPONENT, "mantissa": MANTISSA}
 SUBNORMAL, ACCENT, MUTED = "#8A4FB5", "#C24A00", "#6B7280"
 INK, PAPER = "#1B1F24", "#FFFFFF"
 QUIET = 0.7  # opacity of ink for what is said in passing; unlike a grey it works on dark pages too
-KIND_COLOURS = {"zero": MUTED, "subnormal": SUBNORMAL, "normal": "#4B5563", "inf": "#A34D82", "nan": "#B3261E"}
+KIND_COLOURS = {"zero": MUTED, "subnormal": SUBNORMAL, "normal": "#4B5563", "inf": "#A34D82", "nan": "#C62F26"}
 WHITE_TEXT = "#FFFFFF"
 
 WIDTH_INCHES = 8.6

@@ -11,8 +11,10 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Callable
+from contextlib import contextmanager
 
 import ipywidgets as widgets
+import traitlets
 from matplotlib.figure import Figure
 
 from fp8lab.explore import style
@@ -22,9 +24,12 @@ LANGUAGES = ("en", "zh")
 
 
 class Explorer(widgets.VBox):
-    """A column of controls. `still()` draws its present state, `words()` tells it: called when it is displayed."""
+    """A column of controls over one `state`. `still()` draws the state, `words()` tells it, when it is
+    displayed. A subclass makes the controls, and has `_show()` set them and its pictures from the state."""
 
     _ipython_display_ = None  # ipywidgets 7 displays through this method, and sends the live widget alone
+    _showing = False  # true while the explorer itself sets its controls
+    _moving = False  # true while several traits of the state change together
 
     def __init__(self, children: list, still: Callable[[], Figure], words: Callable[[], str]) -> None:
         self._still, self._words = still, words
@@ -35,6 +40,33 @@ class Explorer(widgets.VBox):
     def text(self) -> str:
         """The present state in words."""
         return self._words()
+
+    def _follow(self, state: traitlets.HasTraits) -> None:
+        """Show every change of the state from now on, whoever makes it."""
+        state.observe(lambda _: None if self._moving else self._show())
+
+    def _move(self, **changes) -> None:
+        """Change the state and show it, once."""
+        self._moving = True
+        try:
+            for name, value in changes.items():
+                setattr(self.state, name, value)
+        finally:
+            self._moving = False
+        self._show()
+
+    def _when(self, act: Callable) -> Callable:
+        """`act` on a change by a person, and not when the explorer itself is showing its state."""
+        return lambda change: None if self._showing else act(change)
+
+    @contextmanager
+    def _without_echo(self):
+        """Controls are being set by the explorer: their changes are no wishes."""
+        self._showing = True
+        try:
+            yield
+        finally:
+            self._showing = False
 
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
         figure = self._still()
@@ -79,6 +111,18 @@ def table(head: list[str], rows: list[list[str]], *, first_is_current: bool = Fa
 def folded(title: str, inner: str, *, is_open: bool = False) -> str:
     """Something that opens on a click."""
     return f"<details{' open' if is_open else ''}><summary>{html.escape(title)}</summary>{inner}</details>"
+
+
+def small_button(text: str, act: Callable[[], None], tip: str = "") -> widgets.Button:
+    button = widgets.Button(description=text, tooltip=tip)
+    button.add_class("fp8-small")
+    button.on_click(lambda _: act())
+    return button
+
+
+def row(*children: widgets.Widget) -> widgets.HBox:
+    """Controls beside each other; on a narrow page below each other."""
+    return widgets.HBox(list(children), layout=widgets.Layout(flex_flow="row wrap"))
 
 
 def stylesheet() -> widgets.HTML:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from contextlib import contextmanager
 from fractions import Fraction
 
 import ipywidgets as widgets
@@ -24,7 +23,17 @@ from fp8lab.explore.bits.data import (
 from fp8lab.explore.bits.entry import read_binary, read_hex, read_value
 from fp8lab.explore.bits.figure import bit_figure, line_figure
 from fp8lab.explore.bits.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, message, picture, status, stylesheet
+from fp8lab.explore.widget import (
+    Explorer,
+    check_language,
+    folded,
+    message,
+    picture,
+    row,
+    small_button,
+    status,
+    stylesheet,
+)
 from fp8lab.formats import FORMATS, get_format, value
 
 MOST_BITS = 8
@@ -53,13 +62,13 @@ class BitExplorer(Explorer):
     """`state` is what it shows; assign to `state.code` or `state.fmt` to move it. `data` is the record of the state."""
 
     def __init__(self, data: BitData, lang: str) -> None:
-        self._say, self._showing, self._note, self._presets_of = WORDS[lang], False, "", None
+        self._say, self._note, self._presets_of = WORDS[lang], "", None
         self.state = BitState(code=data.code, fmt=data.fmt.name)
         self._make_controls()
         self._make_pictures()
         super().__init__(self._arranged(), still=lambda: bit_figure(self.data), words=lambda: alt_text(self.data))
         self._show()
-        self.state.observe(self._follow)
+        self._follow(self.state)
 
     @property
     def data(self) -> BitData:
@@ -99,14 +108,14 @@ class BitExplorer(Explorer):
         self.binary = self._entry("binary", "200px", read_binary)
         self.value = self._entry("value", "260px", self._read_nearest)
         self.value.placeholder = say["value hint"]
-        self.previous = self._button(say["previous"], lambda: self._go(self.data.previous), say["step tip"])
-        self.next = self._button(say["next"], lambda: self._go(self.data.next), say["step tip"])
+        self.previous = small_button(say["previous"], lambda: self._go(self.data.previous), say["step tip"])
+        self.next = small_button(say["next"], lambda: self._go(self.data.next), say["step tip"])
         self.position = widgets.IntSlider(
             description=say["position"], readout=False, continuous_update=False, style={"description_width": "initial"},
             layout=widgets.Layout(width="520px"),
         )  # fmt: skip
         self.position.observe(self._when(lambda change: self._go(value_order(self.data.fmt)[change["new"]])), "value")
-        self._presets = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
+        self._presets = row()
 
     def _entry(self, name: str, width: str, read: Callable) -> widgets.Text:
         box = widgets.Text(description=self._say[name], continuous_update=False, layout=widgets.Layout(width=width))
@@ -124,16 +133,6 @@ class BitExplorer(Explorer):
         box.observe(self._when(typed), "value")
         return box
 
-    def _button(self, text: str, act: Callable[[], None], tip: str = "") -> widgets.Button:
-        button = widgets.Button(description=text, tooltip=tip)
-        button.add_class("fp8-small")
-        button.on_click(lambda _: act())
-        return button
-
-    def _when(self, act: Callable) -> Callable:
-        """`act` on a change by a person, and not when the explorer itself is showing its state."""
-        return lambda change: None if self._showing else act(change)
-
     # From a control to the state ---------------------------------------------------------------------------------
 
     def _pressed(self) -> int:
@@ -142,10 +141,7 @@ class BitExplorer(Explorer):
     def _go(self, code: int | None, keep_note: bool = False) -> None:
         if not keep_note:
             self._note = ""
-        if code is None or code == self.state.code:
-            self._show()
-        else:
-            self.state.code = code
+        self._move(code=self.state.code if code is None else code)
 
     def _change_format(self, name: str) -> None:
         """The same byte in another format; where that has fewer codes, the code of the nearest value."""
@@ -157,8 +153,7 @@ class BitExplorer(Explorer):
             except ValueError:  # no NaN or no infinity there
                 code = fmt.max_code
         self._note = ""
-        with self.state.hold_trait_notifications():
-            self.state.code, self.state.fmt = code, name
+        self._move(code=code, fmt=name)
 
     def _read_nearest(self, text: str, fmt) -> int:
         x = read_value(text)
@@ -196,23 +191,10 @@ class BitExplorer(Explorer):
         groups = [widgets.VBox([self._labels[field], self._rows[field]]) for field in FIELDS]
         implicit = widgets.VBox([self._labels["implicit"], self._implicit])
         bits = widgets.HBox([groups[0], groups[1], implicit, groups[2]], layout=widgets.Layout(flex_flow="row wrap"))
-        entries = widgets.HBox([self.hex, self.binary, self.value], layout=widgets.Layout(flex_flow="row wrap"))
-        steps = widgets.HBox([self.previous, self.next, self.position], layout=widgets.Layout(flex_flow="row wrap"))
-        choice = widgets.HBox([self.format, self._presets], layout=widgets.Layout(flex_flow="row wrap"))
+        entries = row(self.hex, self.binary, self.value)
+        steps = row(self.previous, self.next, self.position)
+        choice = row(self.format, self._presets)
         return [stylesheet(), choice, bits, self.readout, self._line, steps, entries, self._messages, self.more]
-
-    def _follow(self, _change: dict) -> None:
-        if not self._showing:
-            self._show()
-
-    @contextmanager
-    def _without_echo(self):
-        """Controls are being set by the explorer: their changes are no wishes."""
-        self._showing = True
-        try:
-            yield
-        finally:
-            self._showing = False
 
     def _show(self) -> None:
         data = self.data
@@ -252,6 +234,6 @@ class BitExplorer(Explorer):
         if self._presets_of != data.fmt:
             self._presets_of = data.fmt
             self._presets.children = tuple(
-                self._button(name, lambda code=code: self._go(code), f"0x{code:02X}")
+                small_button(name, lambda code=code: self._go(code), f"0x{code:02X}")
                 for name, code in presets(data.fmt)
             )
