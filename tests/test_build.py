@@ -82,6 +82,7 @@ def test_outputs_are_kept_without_widget_state_timing_or_the_machines_python(bui
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     assert cells[1]["outputs"][0]["text"] == ["3.142\n"]
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell["outputs"])
     assert "widget-view" not in json.dumps(notebook) and "widgets" not in notebook["metadata"]
     assert all("execution" not in cell["metadata"] for cell in cells)
     assert notebook["metadata"]["language_info"] == {"name": "python"}

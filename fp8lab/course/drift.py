@@ -57,6 +57,8 @@ def _cell_drift(number: int, have: dict[str, Any] | None, want: dict[str, Any] |
     if have["id"] != want["id"]:
         return f"cell {number} is {have['id']!r}, the source gives {want['id']!r}"
     parts = [key for key in sorted({*have, *want}) if have.get(key) != want.get(key)]
+    if "source" in parts and "stub" in parts:
+        parts.remove("stub")  # it follows from the source
     return f"cell {number} ({have['id']}) differs in {', '.join(map(lambda p: _part_drift(p, have, want), parts))}"
 
 
@@ -65,13 +67,23 @@ def _part_drift(part: str, have: dict[str, Any], want: dict[str, Any]) -> str:
         return f"{part} ({have.get(part)!r}, the source gives {want.get(part)!r})"
     for number, (mine, theirs) in enumerate(zip_longest(_lines(have.get(part)), _lines(want.get(part))), 1):
         if mine != theirs:
-            return f"{part}, line {number}: {_shown(mine)}, the source gives {_shown(theirs)}"
+            start = _same_start(mine or "", theirs or "")
+            return f"{part}, line {number}: {_shown(mine, start)}, the source gives {_shown(theirs, start)}"
     return part
+
+
+def _same_start(one: str, other: str) -> int:
+    """How many characters to leave out: a long beginning that both lines share, but for a few characters of it."""
+    same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return max(0, same - 20) if same > 50 else 0
 
 
 def _lines(text: str | list[str] | None) -> list[str]:
     return ("".join(text) if text else "").split("\n")
 
 
-def _shown(line: str | None) -> str:
-    return "nothing" if line is None else repr(line if len(line) <= 80 else line[:77] + "...")
+def _shown(line: str | None, start: int) -> str:
+    if line is None:
+        return "nothing"
+    piece = ("..." if start else "") + line[start:]
+    return repr(piece if len(piece) <= 80 else piece[:77] + "...")

@@ -118,11 +118,16 @@ def _cleaned(cell: dict[str, Any]) -> dict[str, Any]:
     for output in cell["outputs"]:
         if "data" in output:
             kept = {mime: value for mime, value in output["data"].items() if mime != DROPPED_MIME}
-            output = {**output, "data": {mime: _lines(v) for mime, v in kept.items()}}
+            output = {**output, "data": {mime: _lines(v) if _is_text(mime) else v for mime, v in kept.items()}}
         if "text" in output:
             output = {**output, "text": _lines(output["text"])}
         outputs.append(output)
     return {**cell, "outputs": outputs}
+
+
+def _is_text(mime: str) -> bool:
+    """What nbformat splits into lines when it writes a file."""
+    return mime.startswith("text/") or mime in ("application/javascript", "image/svg+xml")
 
 
 def _lines(text: Any) -> Any:
