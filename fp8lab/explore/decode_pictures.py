@@ -1,7 +1,7 @@
 """The pictures of lesson 01: one byte under five readings, the rulers around zero, the map of all 256 codes.
 
-Facts first, as plain data (`readings`, `rulers`, `code_map`), which tests hold against the exact formats; then a figure of
-them. Labels are numbers, codes and symbols, so that both languages share them.
+Facts first, as plain data (`readings`, `rulers`, `code_map`), which tests hold against the exact formats; then a figure
+of them. Labels are numbers, codes and symbols, so that both languages share them.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def rulers_picture() -> Still:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
     alt = (
-        "Three rulers from 0 to 2^-4. If exponent field 0 means 2^-6 * m/8, the marks are evenly spaced by 2^-9 from 0 up to "
-        "2^-5. If it means 2^-7 * m/8, they are twice as dense up to 0.0068, and a gap follows, up to 2^-6. If it means 0, "
-        "nothing lies between 0 and 2^-6."
+        "Three rulers from 0 to 2^-4. If exponent field 0 means 2^-6 * m/8, the marks are evenly spaced by 2^-9 from 0 up "
+        "to 2^-5. If it means 2^-7 * m/8, they are twice as dense up to 0.0068, and a gap follows, up to 2^-6. If it "
+        "means 0, nothing lies between 0 and 2^-6."
     )
     return Still(figure, alt)
 

@@ -1,7 +1,7 @@
 """How the exercises of lesson 01 are exercised. Knows inputs, not answers.
 
-All 256 bytes are always tried. The seed sets their order (the telling ones first, so that the first difference a learner
-sees is an instructive one), and for 1.7 it breaks further decoders.
+All 256 bytes are always tried. The seed sets their order (the telling ones first, so that the first difference that a
+learner sees is an instructive one), and for 1.7 it breaks further decoders.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def field_inputs(seed: int) -> dict[str, Any]:
 
 def drive_fields(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     triples = [_three(answer(byte)) for byte in inputs["byte"]]
-    arrays: dict[str, Any] = {name: list(column) for name, column in zip(("sign", "exponent", "mantissa"), zip(*triples))}
+    columns = zip(("sign", "exponent", "mantissa"), zip(*triples))
+    arrays: dict[str, Any] = {name: list(column) for name, column in columns}
     for name in ("numpy", "outside", "no integer"):
         arrays[name] = [_answer_or_error(answer, given) for given in inputs[name]]
     return arrays

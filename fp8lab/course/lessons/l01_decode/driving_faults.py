@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ def _of_format(fmt: FloatFormat, label: str) -> Decoder:
     return _of_table(_values(fmt), label)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _values(fmt: FloatFormat) -> tuple[float, ...]:
     return tuple(value(code, fmt) for code in range(256))
 
@@ -83,6 +83,7 @@ def known_faults() -> list[Decoder]:
         _both_signs("0x7F -> 480.0, 0xFF -> -480.0", {0x7F: 480.0}),
         _changed("0xFF -> -480.0", {0xFF: -480.0}),
         _changed("0xFF -> 0.0", {0xFF: 0.0}),
+        _changed("0x80 -> nan, 0xFF -> -480.0", {0x80: math.nan, 0xFF: -480.0}),
         _changed("0x80 -> 0.0", {0x80: 0.0}),
         _both_signs("0x01 ... 0x07 -> 0.0", zeros),
         _of_table([abs(number) for number in _values(E4M3FN)], "0xF8 -> 256.0, 0x80 -> 0.0"),

@@ -27,7 +27,7 @@ _OURS = str(Path(__file__).parent)
 def busiest_line(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
     """(what `function(*args)` returns, the number of times that its busiest line of Python was run).
 
-    Lines inside numpy, torch, fp8lab and the standard library are not counted. A debugger's own tracing pauses meanwhile.
+    Lines inside numpy, torch, fp8lab and the standard library are not counted. A debugger's tracing pauses meanwhile.
     Whoever switches the counting off gets a count that is beyond every limit.
 
     >>> busiest_line(lambda n: [i * i for i in range(n)], 100)[1] >= 100

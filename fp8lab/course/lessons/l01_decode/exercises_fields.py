@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fp8lab.course.exercise import Exercise, Misconception
-from fp8lab.course.lessons.l01_decode import answers_bytes as wrong
+from fp8lab.course.lessons.l01_decode import answers_fields as wrong
 from fp8lab.course.lessons.l01_decode.driving import DRIVES, bits_text
 from fp8lab.course.text import Text
 
