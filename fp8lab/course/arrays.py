@@ -7,6 +7,7 @@ numbers, or its type's name as text, and travels as bytes.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,8 @@ def as_array(value: Any) -> np.ndarray:
         return np.asarray("<None>")
     if isinstance(value, (list, tuple)):
         return _list_array(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        value = float(value) if value.bit_length() < 1024 else math.copysign(math.inf, value)  # too long for int64
     if isinstance(value, (np.ndarray, np.generic, bool, int, float, str)):
         array = np.asarray(value)
         if type(array) is np.ndarray and array.dtype.kind in KINDS:
