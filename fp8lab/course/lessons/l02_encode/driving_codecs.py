@@ -108,6 +108,24 @@ def _shifted(values: Sequence[float], code: int) -> list[float]:
     return [v + step / 4 if c == code else v for c, v in enumerate(values)]
 
 
+def wrong_decoders(rng: np.random.Generator) -> list[Codec]:
+    """decode is wrong for one code, encode is right: only who asks decode for that code finds it."""
+    right = right_values()
+    encode = encoder(right)
+    spot, other = (int(code) for code in rng.choice(np.arange(0x09, 0x77), 2, replace=False))
+    tables = {
+        "decode(0x80) = +0": {0x80: 0.0},
+        "decode(0xFF) = -480": {0xFF: -480.0},
+        "decode(0x7F) = 480": {0x7F: 480.0},
+        f"decode(0x{spot:02X}) is the next value": {spot: right[spot + 1]},
+        f"decode(0x{other | 0x80:02X}) has the wrong sign": {other | 0x80: right[other]},
+    }
+    return [
+        Codec(name, False, [change.get(code, v) for code, v in enumerate(right)].__getitem__, encode)
+        for name, change in tables.items()
+    ]
+
+
 def toward_zero(x: float, low: int, below: float, high: int, above: float) -> int:
     return low if x > 0 else high
 
@@ -170,5 +188,5 @@ def wrong_encoders() -> list[Codec]:
 def codecs(seed: int) -> list[Codec]:
     """Right and faulty codecs in an order that the seed decides."""
     rng = np.random.default_rng(seed)
-    found = right_codecs() + wrong_tables(rng) + wrong_encoders()
+    found = right_codecs() + wrong_tables(rng) + wrong_decoders(rng) + wrong_encoders()
     return [found[int(i)] for i in rng.permutation(len(found))]
