@@ -194,7 +194,8 @@ class NotebookPage:
         self.wait_idle()
 
     def replace_line(self, name: str | int, line: str, new: str) -> None:
-        """In the cell's editor, select the first line that contains `line` and put `new`, one or more lines, there."""
+        """In the cell's editor, select the first line that contains `line` and put `new`, one or more lines, there.
+        Home stops at the line's indentation, so the first line of `new` keeps it and brings none of its own."""
         self.cell(name).locator(".cm-line", has_text=line).first.click()
         self.page.keyboard.press("Home")
         self.page.keyboard.press("Shift+End")
@@ -209,6 +210,10 @@ class NotebookPage:
     def text_of(self, name: str | int) -> str:
         """What a reader sees below the cell."""
         return "\n".join(self.cell(name).locator(".jp-OutputArea-output").all_inner_texts())
+
+    def everything_shown(self) -> str:
+        """All outputs of the notebook as a reader sees them."""
+        return "\n".join(self.page.locator(".jp-OutputArea-output").all_inner_texts())
 
     def focus_is_inside(self, name: str | int) -> bool:
         return self.cell(name).evaluate("cell => cell.contains(document.activeElement)")
