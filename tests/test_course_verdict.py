@@ -64,6 +64,13 @@ def test_right_gets_the_points():
     assert (result.state, result.points) == ("right", 2)
 
 
+def test_a_stub_without_a_word_as_nbgrader_writes_it():
+    def stub(v):
+        raise NotImplementedError()
+
+    assert verdict(stub).state == "not_attempted"
+
+
 def test_own_stub_is_not_attempted():
     def stub(v):
         raise NotImplementedError("exercise 9.2: a float")

@@ -9,6 +9,7 @@ check.progress()              the map of lessons
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -41,12 +42,19 @@ class Check:
         self._progress = progress
 
     def __call__(self, key: str, answer: Any) -> Feedback:
-        """Drive `answer` and say what is right or what kind of mistake it shows. Raises only for an unknown key."""
+        """Drive `answer` and say what is right or what kind of mistake it shows.
+
+        Raises ValueError for an unknown key; under nbgrader also AssertionError for any answer that is not right,
+        since an exception is all that nbgrader counts.
+        """
         found = exercise(key)
         result = verdict(found, answer, LEARNER_SEED)
         if result.state not in ("not_attempted", "blocked"):
             self._progress.checked(key, result.state == "right")
-        return feedback(found, result, self.lang)
+        shown = feedback(found, result, self.lang)
+        if os.environ.get("NBGRADER_EXECUTION") and result.state != "right":
+            raise AssertionError(repr(shown))
+        return shown
 
     def hint(self, key: str) -> Note:
         """The next hint of exercise `key`; after the last one, all of them again."""
@@ -111,8 +119,8 @@ def verdict(found: Exercise, answer: Any, seed: int) -> Result:
 
 
 def _is_blocked(result: Result, found: Exercise, answer: Any, seed: int) -> bool:
-    """Whether the exercise that is said to block fails by itself. One that only raised because of what a third, wrong one
-    handed to it does not block."""
+    """Whether the exercise that is said to block fails by itself. One that only raised because of what a third, wrong
+    one handed to it does not block."""
     names = [name for name, key in found.requires.items() if key == result.blocked_by]
     return result.state == "blocked" and not (names and _own_is_right(answer, names[0], result.blocked_by, seed))
 

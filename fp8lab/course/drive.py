@@ -173,7 +173,9 @@ def _untouched(drive: Drive, problem: NotImplementedError) -> Evidence:
     """A stub spoke: this exercise's own (not attempted), another's (blocked), or none of ours (an error)."""
     found = STUB_MESSAGE.match(str(problem))
     if found is None:
-        return _failed(drive, problem)
+        failed = _failed(drive, problem)
+        own = failed.state == "error" and not str(problem)  # nbgrader's stub says nothing
+        return Evidence(drive.key, "not_attempted") if own else failed
     if found[1] == drive.key:
         return Evidence(drive.key, "not_attempted")
     return Evidence(drive.key, "blocked", blocked_by=found[1])

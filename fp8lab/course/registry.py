@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import lru_cache
+from functools import cache
 
 import fp8lab.course.lessons
 from fp8lab.course.drive import Drive
@@ -22,7 +22,7 @@ def lesson_drives(lesson: str) -> dict[str, Drive]:
     return _part(lesson, "driving").DRIVES
 
 
-@lru_cache(maxsize=None)
+@cache
 def lesson_exercises(lesson: str) -> tuple[Exercise, ...]:
     """The exercises of a lesson in order of their keys. ValueError for a lesson that is not there."""
     return tuple(sorted(_part(lesson, "exercises").EXERCISES, key=lambda e: key_order(e.key)))

@@ -1,0 +1,148 @@
+"""`check` as a learner meets it in lesson 01: verdicts, blame between exercises, hints, answers, demos, progress."""
+
+import math
+
+import pytest
+
+from fp8lab.course import start
+from fp8lab.course.check import Check, Note
+from fp8lab.course.lessons.l01_decode import answers_bytes, answers_fields
+from fp8lab.course.progress import Progress
+
+CELL = """
+import math
+
+def fields(byte):
+    {fields}
+
+def normal_value(sign, exponent, mantissa):
+    {normal}
+
+def subnormal_value(sign, mantissa):
+    return (-1.0) ** sign * mantissa * 2.0**-9
+
+def decode_byte(byte):
+    sign, exponent, mantissa = fields(byte)
+    if exponent == 15 and mantissa == 7:
+        return math.nan
+    if exponent == 0:
+        return subnormal_value(sign, mantissa)
+    return normal_value(sign, exponent, mantissa)
+"""
+FIELDS = "return byte >> 7, byte >> 3 & 15, byte & 7"
+NORMAL = "return (-1.0) ** sign * 2.0 ** (exponent - 7) * (1 + mantissa / 8)"
+
+
+@pytest.fixture
+def check():
+    return Check("en", Progress(None))
+
+
+def notebook(fields=FIELDS, normal=NORMAL):
+    names = {}
+    exec(CELL.format(fields=fields, normal=normal), names)
+    return names
+
+
+def test_right(check):
+    assert check("1.4", notebook()["decode_byte"]).state == "right"
+
+
+def test_blocked_by_the_exercise_that_is_untouched(check):
+    shown = check("1.4", notebook(normal='raise NotImplementedError("exercise 1.2: a float")')["decode_byte"])
+    assert shown.state == "blocked" and "1.2" in shown.heading
+
+
+def test_blocked_by_the_exercise_that_raises(check):
+    shown = check("1.4", notebook(normal="return 1 / 0")["decode_byte"])
+    assert shown.state == "blocked" and "ZeroDivisionError" in repr(shown)
+
+
+def test_a_mistake_elsewhere_costs_nothing_here(check):
+    names = notebook(normal=NORMAL.replace("- 7", "- 8"))
+    assert check("1.2", names["normal_value"]).state == "wrong"
+    shown = check("1.4", names["decode_byte"])
+    assert shown.state == "right" and "1.2" in repr(shown)
+
+
+def test_a_mistake_of_its_own_is_not_excused_by_one_elsewhere(check):
+    names = notebook(normal=NORMAL.replace("- 7", "- 8"))
+    exec("def decode_byte(byte):\n    return normal_value(*fields(byte))", names)
+    assert check("1.4", names["decode_byte"]).state == "wrong"
+
+
+def test_progress_counts_tries_and_remembers_right(check):
+    names = notebook()
+    check("1.2", lambda s, e, m: 0.0)
+    check("1.2", names["normal_value"])
+    assert check._progress["1.2"].tries == 2 and check._progress["1.2"].right
+    assert "✓ 1.2" in check.progress()
+
+
+def test_untouched_is_not_a_try(check):
+    def stub(*args):
+        raise NotImplementedError("exercise 1.2: a float")
+
+    assert check("1.2", stub).state == "not_attempted"
+    assert check._progress["1.2"].tries == 0
+
+
+def test_hints_come_one_by_one_and_stay(check):
+    first, second = check.hint("1.4"), check.hint("1.4")
+    assert first in second and len(second) > len(first)
+    for _ in range(9):
+        last = check.hint("1.4")
+    assert check.hint("1.4") == last
+
+
+def test_the_worked_answer_comes_after_a_try(check):
+    assert "def " not in check.solution("1.4")
+    check("1.4", lambda byte: 0.0)
+    answer = check.solution("1.4")
+    assert "def decode_byte" in answer and "mlx" in answer and "BEGIN SOLUTION" not in answer
+
+
+def test_a_demo_waits_for_its_exercise(check):
+    def show():
+        raise NotImplementedError("exercise 1.2: a float")
+
+    assert "1.2" in check.demo("1.4", show)
+    assert check.demo("1.4", lambda: 7) == 7
+    with pytest.raises(NotImplementedError):
+        check.demo("1.4", lambda: (_ for _ in ()).throw(NotImplementedError("not ours")))
+
+
+def test_unknown_keys_name_the_known_ones(check):
+    for call in (lambda: check("1.99", abs), lambda: check.hint("1.99"), lambda: check.solution("1.99")):
+        with pytest.raises(ValueError, match=r"1\.1"):
+            call()
+
+
+def test_notes_show_themselves_as_markdown():
+    assert Note("**x**")._repr_markdown_() == "**x**" and repr(Note("x")) == "x"
+
+
+def test_nbgrader_counts_exceptions_so_there_is_one(check, monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert check("1.4", notebook()["decode_byte"]).state == "right"
+    with pytest.raises(AssertionError, match="Not yet"):
+        check("1.4", lambda byte: 0.0)
+
+
+@pytest.mark.parametrize("lang, word", [("en", "English"), ("zh", "中文")])
+def test_start_says_where_it_runs(capsys, lang, word):
+    assert start(lesson="01_decode", lang=lang).lang == lang
+    line = capsys.readouterr().out
+    assert word in line and "torch" in line and line.count("\n") == 1
+
+
+def test_start_refuses_what_is_not_there():
+    with pytest.raises(ValueError, match="01_decode"):
+        start(lesson="99_none", lang="en")
+    with pytest.raises(ValueError, match="zh"):
+        start(lesson="01_decode", lang="fr")
+
+
+def test_the_references_are_those_of_the_lesson():
+    """The names that this file's blame rests on exist."""
+    assert math.isnan(answers_bytes.decode_byte(0x7F)) and answers_fields.fields(0x78) == (0, 15, 0)
