@@ -64,6 +64,10 @@ def decode_all_list():
     return [decode_byte(byte) for byte in range(256)]
 
 
+def decode_all_as_list():
+    return decode_all().tolist()
+
+
 def decode_all_uint8():
     codes = np.arange(256, dtype=np.uint8)
     exponent, mantissa = codes >> 3 & 0xF, codes & 0x7

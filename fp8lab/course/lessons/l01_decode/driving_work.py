@@ -21,7 +21,7 @@ import fp8lab
 
 _LIBRARIES = tuple(str(Path(module.__file__).parent) for module in (numpy, torch, fp8lab))
 _STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
-_OURS = str(Path(__file__).parent)
+_OURS = str(Path(__file__).parents[1])  # the lessons
 
 
 def busiest_line(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:

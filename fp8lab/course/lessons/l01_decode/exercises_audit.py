@@ -142,9 +142,9 @@ AUDIT = Exercise(
             "close enough",
             wrong.audit_close_enough,
             Text(
-                "A tolerance of 0.01 is wider than the whole subnormal range, 0.0137, has steps. Every value of this format is "
-                "exact in a float: compare with ==.",
-                "0.01 的容差比次正规数的步长还大好几倍（整个次正规范围才到 0.0137）。这个格式的每个值在 float 里都是精确的：用 == 比较。",
+                "A tolerance of 0.01 is five times the smallest step of the format: most of the subnormals fit into it. Every value "
+                "of the format is exact in a float: compare with ==.",
+                "0.01 的容差是最小步长的五倍，大部分次正规数都落在里面。这个格式的每个值在 float 里都是精确的：用 == 比较。",
             ),
         ),
         Misconception(

@@ -102,8 +102,8 @@ DECODE = Exercise(
             wrong.decode_tilelang,
             Text(
                 "Every byte is treated as a normal number: 238 codes are right, 18 are not (2 zeros, 14 subnormals, 2 NaN). Test data "
-                "drawn from a bell curve hardly meet them; tilelang's kernel passed its tests for that reason (tilelang#2702).",
-                "所有字节都当成正规数：238 个编码对，18 个错（2 个零、14 个次正规数、2 个 NaN）。正态分布的测试数据几乎碰不到它们，tilelang 的核函数就这样通过了测试（tilelang#2702）。",
+                "drawn from a bell curve hardly meet them. tilelang shipped such a decoder (tilelang#2702).",
+                "所有字节都当成正规数：238 个编码对，18 个错（2 个零、14 个次正规数、2 个 NaN）。正态分布的测试数据几乎碰不到它们。tilelang 发布过这样的解码器（tilelang#2702）。",
             ),
         ),
         Misconception(

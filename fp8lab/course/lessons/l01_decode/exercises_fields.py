@@ -9,9 +9,11 @@ from fp8lab.course.text import Text
 
 
 def show_fields(inputs, array, index):
-    given = inputs[array if array in inputs else "byte"][index[0]]
-    call = f"`fields({given!r})`"
-    return f"{call}.{array}, {bits_text(given)}" if array not in inputs else f"{call}, {type(given).__name__}"
+    if array in inputs:
+        given = inputs[array][index[0]]
+        return f"`fields({given!r})`, {type(given).__name__}"
+    byte = inputs["byte"][index[0]]
+    return f"`fields(0x{byte:02X})` {array}, {bits_text(byte)}"
 
 
 HINTS = (

@@ -10,10 +10,10 @@ from fp8lab.course.text import Text
 
 SHOWN = {"type": "`type(decode_all())`", "runs": "`max(runs of one Python line)`"}
 LOOP = Text(
-    "Some line of your Python ran once per code. The values may be right, but a tensor has millions of codes and a line of "
-    "Python takes about 50 ns. A comprehension, `map`, a generator and `np.vectorize` are loops too: the check counts how often "
+    "Some line of your Python ran once per code. The values may be right, but a tensor has millions of codes, and "
+    "Python takes microseconds for each. A comprehension, `map`, a generator and `np.vectorize` are loops too: the check counts how often "
     "your busiest line runs (at most 8 times), so style does not matter. Compute with arrays of 256.",
-    "你有某一行 Python 每个编码都执行一次。数值可能是对的，但张量有上百万个编码，一行 Python 大约要 50 ns。推导式、`map`、生成器和 `np.vectorize` 也都是循环："
+    "你有某一行 Python 每个编码都执行一次。数值可能是对的，但张量有上百万个编码，Python 处理每一个都要几微秒。推导式、`map`、生成器和 `np.vectorize` 也都是循环："
     "检查统计的是最忙的一行执行了几次（最多 8 次），与写法无关。请用长度 256 的数组来算。",
 )
 
@@ -51,6 +51,15 @@ TABLE = Exercise(
     misconceptions=(
         Misconception("a loop over the codes", wrong.decode_all_loop, LOOP),
         Misconception("a loop that makes a list", wrong.decode_all_list, LOOP),
+        Misconception(
+            "a list, not an array",
+            wrong.decode_all_as_list,
+            Text(
+                "The values are right, but they came as a list. The caller wants to index it with a whole tensor of codes, "
+                "`table[codes]`, and a list cannot do that: return the array itself.",
+                "数值是对的，但返回的是列表。调用者要用一整个编码数组去索引它，即 `table[codes]`，列表做不到：请直接返回数组。",
+            ),
+        ),
         Misconception(
             "uint8 wraps around",
             wrong.decode_all_uint8,
