@@ -142,8 +142,8 @@ def rulers_picture() -> Still:
         axes.spines["left"].set_visible(False)
     alt = (
         "Three rulers from 0 to 2^-4. If exponent field 0 means 2^-6 * m/8, the marks are evenly spaced by 2^-9 from 0 "
-        "up to 2^-5. If it means 2^-7 * m/8, they are twice as dense up to 0.0068, and a gap follows, up to 2^-6. If it "
-        "means 0, nothing lies between 0 and 2^-6."
+        "up to 2^-5. If it means 2^-7 * m/8, they are twice as dense up to 0.0068, and a gap follows, up to 2^-6. "
+        "If it means 0, nothing lies between 0 and 2^-6."
     )
     return Still(figure, alt)
 
