@@ -155,6 +155,12 @@ def definitions(source: str) -> ast.Module:
 
 def solved(lesson: Lesson, untouched: tuple[str, ...] = ()) -> dict:
     """The names that the solution edition defines; the holes of the exercises in `untouched` are left as holes."""
+    return dict(_solved(lesson.name, tuple(untouched)))
+
+
+@lru_cache(maxsize=None)
+def _solved(name: str, untouched: tuple[str, ...]) -> dict:
+    lesson = lesson_text(name)
     names = {"__name__": "notebook", "check": Check("en", Progress(None))}
     for cell in lesson.cells:
         if cell.kind != "code" or cell.role == "check" or "widget" in cell.tags:
