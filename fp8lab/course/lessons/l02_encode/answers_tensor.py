@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fp8lab.course.lessons.l02_encode.answers_edges import overflow_code
+from fp8lab.course.lessons.l02_encode.answers_edges import encode, overflow_code
 from fp8lab.formats import E4M3FN, FloatFormat, decode_table
 
 
@@ -86,6 +86,11 @@ fnuz_zero_is_nan = build(finishing=sign_bit_always)
 nan_overflows = build(finishing=nan_not_treated)
 through_float32 = build(prepare=lambda x: x.float())
 overflow_before_rounding = build(over=lambda size, fmt: size > fmt.max_finite)
+
+
+def element_by_element(x: torch.Tensor, fmt: FloatFormat = E4M3FN, overflow: str = "saturate") -> torch.Tensor:
+    codes = [encode(number, fmt, overflow) for number in x.flatten().tolist()]
+    return torch.tensor(codes, dtype=torch.uint8).reshape(x.shape)
 
 
 def by_exponent(x: torch.Tensor, fmt: FloatFormat = E4M3FN, overflow: str = "saturate") -> torch.Tensor:

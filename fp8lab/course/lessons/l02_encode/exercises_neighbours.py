@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l02_encode import answers_neighbours as answers
-from fp8lab.course.lessons.l02_encode.driving import DRIVES, where
+from fp8lab.course.lessons.l02_encode.driving import DRIVES
+from fp8lab.course.lessons.l02_encode.driving_points import where
 from fp8lab.course.text import Text
 from fp8lab.formats import get_format
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l02_encode import answers_audit, answers_tensor
-from fp8lab.course.lessons.l02_encode.driving import DRIVES, where
+from fp8lab.course.lessons.l02_encode.driving import DRIVES, ELEMENTS
+from fp8lab.course.lessons.l02_encode.driving_points import where
 from fp8lab.course.text import Text
 from fp8lab.formats import E4M3FN, get_format
 
@@ -12,6 +13,8 @@ from fp8lab.formats import E4M3FN, get_format
 def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
     """Arrays are named after the tensor and, for bf16, the format or the policy: "bf16 E5M2", "float64"."""
     name, _, rest = array.partition(" ")
+    if name == "runs":
+        return f"{ELEMENTS} elements: how often the busiest line of Python runs"
     if name == "input":
         return "the tensor that was passed in"
     x = inputs[name] if name in inputs else inputs["shaped"][name]
@@ -117,6 +120,16 @@ TENSOR = Exercise(
                 "just above a middle onto it, and the tie then goes the other way. Exercise 2.8 is about this.",
                 "对 bf16、fp16、float32 都对，但 float64 被舍入了两次：`x.float()` 把紧挨着中点的数挪到了中点上，平局"
                 "再把它送到另一边。练习 2.8 讲的就是这个。",
+            ),
+        ),
+        Misconception(
+            "element by element",
+            answers_tensor.element_by_element,
+            Text(
+                "You call the scalar encode for every element. The codes are right, and a cache of a million numbers "
+                "takes ten seconds; searchsorted takes milliseconds. Let torch do the loop.",
+                "你对每个元素调用一次标量版的 encode。编码没错，但一百万个数的缓存要花十秒；searchsorted 只要几毫秒。"
+                "把循环交给 torch。",
             ),
         ),
         Misconception(
