@@ -113,7 +113,7 @@ def verdict(found: Exercise, answer: Any, seed: int) -> Result:
     references = {name: exercise(key).reference for name, key in found.requires.items()}
     alone = judge(found, gather(found.drive, answer, seed, replace=references), seed)
     if alone.state != "right":
-        return result
+        return alone if result.state == "blocked" else result  # the one that raised is right: it was called wrongly
     faulty = tuple(key for name, key in found.requires.items() if not _own_is_right(answer, name, key, seed))
     return Result(alone.key, alone.state, alone.points, stood_in=faulty or tuple(found.requires.values()))
 
