@@ -158,7 +158,7 @@ def solved(lesson: Lesson, untouched: tuple[str, ...] = ()) -> dict:
     return dict(_solved(lesson.name, tuple(untouched)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _solved(name: str, untouched: tuple[str, ...]) -> dict:
     lesson = lesson_text(name)
     names = {"__name__": "notebook", "check": Check("en", Progress(None))}
