@@ -1,0 +1,11 @@
+"""The instructor's door: submitted notebooks -> marks, feedback files, tables.
+
+intake     a folder -> submissions            notebook, harvest, pycode   a file -> the exercise cells in it
+assemble   our notebook around their cells    run, plugin, kernel         nbval executes it
+launch     what a kernel may see and use      inside, view                the half that runs beside the learner's code
+judge      evidence -> marks                  batch, cache, report        a class -> tables and feedback
+"""
+
+EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays
+SETTINGS = "FP8LAB_GRADING_RUN"  # environment variable: the file that configures plugin.py
+PLUGINS = ("nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own

@@ -1,0 +1,88 @@
+"""The notebook that is run: our lesson, the learner's exercise cells, our driver cells. Of their file, nothing else.
+
+For every exercise cell of the lesson stand, in this order: its stub (so that a name whose cell fails speaks as
+"exercise 1.4" to whoever calls it), the learner's code, and a driver cell per key. Drivers follow at once, so that what
+comes later in the notebook cannot change what was shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fp8lab.course.holes import find_holes, without_markers
+from fp8lab.course.source import Cell, Lesson
+
+SKIPPED_TAGS = frozenset(("picture", "widget", "setup"))  # nothing that an exercise rests on is defined there
+PREPARE = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, globals())"
+DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {seed}, {nonce!r})"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run of a lesson.
+
+    code   exercise cell id -> sources to run for it: the learner's, ours, or () for the stub alone
+    drive  the keys to drive
+    """
+
+    lesson: Lesson
+    code: Mapping[str, tuple[str, ...]]
+    drive: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A notebook to run. `drivers`: cell name -> (key, nonce); `answers`: cell name -> id of the lesson's cell."""
+
+    notebook: dict[str, Any]
+    drivers: Mapping[str, tuple[str, str]]
+    answers: Mapping[str, str]
+
+
+def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = frozenset()) -> Assembled:
+    """The notebook of `plan` that drives the keys in `drive` and leaves out the code of the cells in `without`."""
+    cells = [_code("prepare", "ours", PREPARE.format(lesson=plan.lesson.name))]
+    drivers: dict[str, tuple[str, str]] = {}
+    answers: dict[str, str] = {}
+    for cell in plan.lesson.cells:
+        if cell.role == "exercise":
+            cells.append(_code(f"stub {cell.id}", "ours", cell.stub or ""))
+            for number, source in enumerate(() if cell.id in without else plan.code.get(cell.id, ())):
+                name = f"answer {cell.id} {number}"
+                answers[name] = cell.id
+                cells.append(_code(name, "answer", source))
+            for key in (key for key in cell.keys if key in drive):
+                name, nonce = f"drive {key}", secrets.token_hex(16)
+                drivers[name] = key, nonce
+                cells.append(_code(name, "driver", DRIVE.format(key=key, seed=plan.seed, nonce=nonce)))
+        elif cell.kind == "code" and cell.role == "code" and _is_run(cell, without):
+            cells.append(_code(cell.id, "ours", cell.source))
+    return Assembled(_notebook(cells), drivers, answers)
+
+
+def solved(cell: Cell) -> str:
+    """The code of the solution for an exercise cell."""
+    return without_markers(cell.source, find_holes(cell.source)[0])
+
+
+def _is_run(cell: Cell, without: frozenset[str]) -> bool:
+    return cell.id not in without and not SKIPPED_TAGS & set(cell.tags)
+
+
+def _code(name: str, role: str, source: str) -> dict[str, Any]:
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {"fp8lab": {"cell": name, "role": role}},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def _notebook(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """nbformat 4.4: the last one without cell ids, which ours would have to be made up for."""
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}

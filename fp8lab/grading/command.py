@@ -1,0 +1,141 @@
+"""`fp8lab grade SUBMISSIONS --out DIR`: marks for a folder of notebooks.
+
+Exit codes: 0 all graded; 3 some files could not be read (they have rows all the same); 2 usage; 1 the grader or its
+sandbox failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fp8lab.grading.batch import DEFAULT_TIMEOUT, Grades, grade
+from fp8lab.grading.jobs import Progress
+from fp8lab.grading.launch import SandboxMissing
+from fp8lab.grading.verdict import VERDICTS
+
+LINE_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
+NO_SANDBOX = (
+    "fp8lab grade: no sandbox. Submissions run with your rights on this machine: they can read your files, use your "
+    "network and find the answers. Grade only what you trust."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `fp8lab grade`."""
+    parser.add_argument("submissions", type=Path, help="folder with a sub-folder or a notebook per learner")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where tables and feedback are written")
+    parser.add_argument("--lesson", action="append", default=[], metavar="NAME", help="grade this lesson (repeatable)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="seed of the inputs (default: secret, drawn once per DIR)"
+    )
+    parser.add_argument("--workers", type=positive_int, metavar="N", help="notebooks at a time (default: one per core)")
+    parser.add_argument(
+        "--timeout", type=seconds, default=DEFAULT_TIMEOUT, metavar="S", help="seconds per cell (default: %(default)g)"
+    )
+    parser.add_argument("--no-sandbox", action="store_true", help="run submissions without bubblewrap")
+
+
+def positive_int(text: str) -> int:
+    """A count from the command line."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A duration from the command line: more than 0, at most a day."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0 and up to 86400")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Grade, say what came out, and return the exit code."""
+    if args.seed is not None and not 0 <= args.seed < 2**31:
+        return _fail(f"--seed {args.seed} is not from 0 to {2**31 - 1}", 2)
+    if args.no_sandbox:
+        print(NO_SANDBOX, file=sys.stderr)
+    began = time.monotonic()
+    try:
+        with _progress() as progress:
+            grades = grade(
+                args.submissions,
+                args.out,
+                seed=args.seed,
+                workers=args.workers,
+                lessons=tuple(dict.fromkeys(args.lesson)),
+                timeout=args.timeout,
+                sandbox=not args.no_sandbox,
+                progress=progress,
+            )
+    except SandboxMissing as problem:
+        return _fail(f"{problem}. Without a sandbox: --no-sandbox, for submissions that you trust", 1)
+    except ValueError as problem:
+        return _fail(str(problem), 2)
+    except OSError as problem:
+        return _fail(f"{problem.filename or args.out}: {problem.strerror or problem}", 1)
+    print(render(grades, args.out, time.monotonic() - began))
+    return grades.exit_code
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"fp8lab grade: {message}", file=sys.stderr)
+    return code
+
+
+def render(grades: Grades, out: Path, took: float) -> str:
+    """What the command prints at the end."""
+    students = len({entry.student for entry in grades.entries})
+    lines = [f"warning: not a notebook, not graded: {name}" for name in grades.strange]
+    lines += [f"warning: cannot be read: {line}" for line in grades.unreadable]
+    lines += [f"ERROR: the grader failed, run it again: {line}" for line in grades.broken]
+    shown = ", ".join(f"{grades.verdicts[name]} {name}" for name in VERDICTS if grades.verdicts[name])
+    rate = f", {60 * grades.ran / took:.0f} notebooks a minute" if grades.ran and took > 0 else ""
+    lines.append(f"{students} learners: {shown or 'nothing graded'}")
+    lines.append(f"{grades.ran} notebooks run in {took:.0f} s{rate}; {grades.kept} taken from an earlier run")
+    lines.append(f"{out / 'grades.csv'}  {out / 'summary.csv'}  {out / 'feedback'}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar with an estimate on a terminal, else a line now and then."""
+    if sys.stderr.isatty():
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        except ImportError:
+            pass
+        else:
+            columns = TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+            with Progress(*columns, console=Console(stderr=True)) as bar:
+                task = bar.add_task("grading", total=None)
+                yield lambda done, total: bar.update(task, completed=done, total=total)
+            return
+    yield _Lines()
+
+
+class _Lines:
+    """Progress as lines on stderr, with an estimate from the pace so far."""
+
+    def __init__(self) -> None:
+        self._began = self._said = time.monotonic()
+        self._first: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        self._first = done if self._first is None else self._first
+        now = time.monotonic()
+        fresh = done - self._first
+        if now - self._said >= LINE_EVERY and fresh:
+            self._said = now
+            left = (now - self._began) / fresh * (total - done)
+            print(f"fp8lab grade: {done} of {total} notebooks, about {left:.0f} s left", file=sys.stderr)

@@ -1,0 +1,135 @@
+"""What a learner gets back: every exercise with its verdict, what differed first, and what kind of mistake it was."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from fp8lab.course.feedback import COLOURS
+from fp8lab.course.source import packaged
+from fp8lab.course.text import Text
+from fp8lab.grading.verdict import SHOWN, Entry, Mark
+
+WORDS = {
+    "title": Text("Feedback for {student}", "{student} 的反馈"),
+    "points": Text("{points} of {most} points", "{points} / {most} 分"),
+    "file": Text("graded file: {path}", "评分文件：{path}"),
+    "none": Text("Nothing was handed in for this lesson.", "本课没有提交。"),
+    "problem": Text("The file could not be read: {problem}.", "文件无法读取：{problem}。"),
+}
+MARKS = {"passed": "✓", "not_attempted": "○", "blocked": "⧗", "missing": "○"}
+STYLE = """
+body { font: 16px/1.6 system-ui, "Noto Sans CJK SC", "Microsoft YaHei", sans-serif; max-width: 46em;
+       margin: 2em auto; padding: 0 1em; color: #1b1f24; background: #fff }
+section { border-left: 4px solid var(--c); padding: .2em .9em; margin: .8em 0 }
+h3 { font-size: 1em; margin: 0 } h3 b { color: var(--c) } p { margin: .2em 0 }
+code { background: #eef1f4; padding: 0 .25em; border-radius: 3px; overflow-wrap: anywhere }
+.quiet { color: #59636e }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6edf3; background: #14181d } code { background: #262c34 } .quiet { color: #9aa6b2 }
+  h3 b { filter: brightness(1.7) } }
+"""
+
+
+def file_names(students: Iterable[str]) -> dict[str, str]:
+    """Learner -> a name for their file, safe on every system, different for all of them.
+
+    >>> file_names(["Ana", "ana", "../x", "李雷"])
+    {'Ana': 'Ana', 'ana': 'ana-2', '../x': '_x', '李雷': '李雷'}
+    """
+    names: dict[str, str] = {}
+    used: set[str] = set()
+    for student in students:
+        base = re.sub(r"[^\w .()-]+", "_", student).strip(" .")[:80].lstrip(".-") or "learner"
+        name, number = base, 1
+        while name.casefold() in used:
+            number += 1
+            name = f"{base}-{number}"
+        used.add(name.casefold())
+        names[student] = name
+    return names
+
+
+def language(entries: Sequence[Entry]) -> str:
+    """The language of a learner's page: that of most of their notebooks."""
+    return Counter(entry.report.lang for entry in entries).most_common(1)[0][0]
+
+
+def markdown_page(student: str, entries: Sequence[Entry]) -> str:
+    """The page as Markdown."""
+    lang = language(entries)
+    blocks = [f"# {_plain(WORDS['title'].format(student=student).get(lang))}", _plain(_total(entries, lang))]
+    for entry in entries:
+        blocks.append(f"## {_plain(_heading(entry, lang))}")
+        blocks += [_plain(line) for line in _about(entry, lang)]
+        for mark in entry.report.marks:
+            sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
+            blocks.append(f"### {sign} {mark.key} {_plain(mark.title)} — {verdict}, {mark.points}/{mark.max_points}")
+            blocks.append("\n".join(f"- {_marked(line)}" for line in mark.lines))
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def html_page(student: str, entries: Sequence[Entry]) -> str:
+    """The page as one HTML file that needs nothing else."""
+    lang = language(entries)
+    title = html.escape(WORDS["title"].format(student=student).get(lang))
+    body = [f"<h1>{title}</h1>", f"<p>{html.escape(_total(entries, lang))}</p>"]
+    for entry in entries:
+        body.append(f"<h2>{html.escape(_heading(entry, lang))}</h2>")
+        body += [f'<p class="quiet">{html.escape(line)}</p>' for line in _about(entry, lang)]
+        body += [_section(mark, lang) for mark in entry.report.marks]
+    code = "zh-CN" if lang == "zh" else "en"
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    return f'<!doctype html>\n<html lang="{code}"><head>{head}<style>{STYLE}</style></head>\n<body>\n' + "\n".join(
+        [*body, "</body></html>\n"]
+    )
+
+
+def _section(mark: Mark, lang: str) -> str:
+    colour = COLOURS.get({"passed": "right", "timeout": "error", "crashed": "error"}.get(mark.verdict, mark.verdict))
+    sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
+    lines = "".join(f"<p>{_code_html(line)}</p>" for line in mark.lines)
+    return (
+        f'<section style="--c:{colour or COLOURS["not_attempted"]}"><h3><b>{sign} {html.escape(verdict)}</b> '
+        f"{mark.key} {html.escape(mark.title)} ({mark.points}/{mark.max_points})</h3>{lines}</section>"
+    )
+
+
+def _heading(entry: Entry, lang: str) -> str:
+    lesson = entry.report.lesson
+    if not lesson:
+        return entry.path
+    score = WORDS["points"].format(points=entry.report.points, most=entry.report.max_points).get(lang)
+    return f"{lesson} {packaged(lesson).title[lang]} — {score}"
+
+
+def _about(entry: Entry, lang: str) -> list[str]:
+    if not entry.path:
+        return [WORDS["none"].get(lang)]
+    lines = [WORDS["file"].format(path=entry.path).get(lang)]
+    return [*lines, WORDS["problem"].format(problem=entry.problem).get(lang)] if entry.problem else lines
+
+
+def _total(entries: Sequence[Entry], lang: str) -> str:
+    points = sum(entry.report.points for entry in entries)
+    return WORDS["points"].format(points=points, most=sum(entry.report.max_points for entry in entries)).get(lang)
+
+
+def _plain(text: str) -> str:
+    """Text in Markdown that stays text, whatever a learner has put into a name."""
+    return re.sub(r"([\\`*_{}\[\]#|<>])", r"\\\1", re.sub(r"\s+", " ", text))
+
+
+def _marked(line: str) -> str:
+    """A line in which `backticks` mark code; the rest stays text."""
+    pieces = line.split("`")
+    if len(pieces) % 2 == 0:  # an odd backtick, out of somebody's error message
+        return _plain(line)
+    return "".join(f"`{piece}`" if number % 2 else _plain(piece) for number, piece in enumerate(pieces) if piece)
+
+
+def _code_html(line: str) -> str:
+    pieces = html.escape(line).split("`")
+    return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))

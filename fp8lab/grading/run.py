@@ -1,0 +1,233 @@
+"""Run an assembled notebook under pytest and nbval, in a process of its own, until every key has been driven.
+
+A cell that ends the kernel, or outlives its time, costs its own exercise: the rest is run again in a fresh kernel
+without it. pytest runs in an empty folder with an environment, configuration and plugins of ours alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fp8lab.grading import PLUGINS, SETTINGS
+from fp8lab.grading.assemble import Assembled, Plan, assemble
+from fp8lab.grading.launch import kernel_launch
+from fp8lab.grading.view import PACKAGE, shared_view
+
+START_SECONDS = 60  # for pytest and a kernel to start on a busy machine
+SPARE_CELLS = 3  # cells that may use up their time beside one for every key
+
+
+class InfrastructureError(RuntimeError):
+    """The grader itself failed: no kernel came up, or pytest did not run. Never the fault of a submission."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all runs of a batch share: whether there is a sandbox, and the seconds that a cell may take."""
+
+    sandbox: bool
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one driver cell showed: `status` is ran, or how the kernel was stopped; `evidence` is raw and untrusted."""
+
+    status: str
+    nonce: str = ""
+    evidence: tuple[Any, ...] = ()
+    error: tuple[str, str] | None = None
+
+
+@dataclass
+class Observed:
+    """All that a plan showed: by key what its driver did, by exercise cell what its own code raised."""
+
+    shown: dict[str, Shown] = field(default_factory=dict)
+    raised: dict[str, tuple[str, str]] = field(default_factory=dict)
+    kernels: int = 0
+
+
+def observe(plan: Plan, ground: Ground) -> Observed:
+    """Run `plan` with as many kernels as it takes. InfrastructureError when none comes up."""
+    observed = Observed()
+    waiting = list(plan.drive)
+    without: set[str] = set()
+    stop = time.monotonic() + START_SECONDS + ground.timeout * (len(waiting) + SPARE_CELLS)
+    while waiting:
+        left = stop - time.monotonic()
+        if left <= 0:
+            observed.shown.update({key: Shown("no time left") for key in waiting})
+            break
+        assembled = assemble(plan, tuple(waiting), frozenset(without))
+        events = run_notebook(assembled, ground, START_SECONDS + left)
+        observed.kernels += 1
+        culprit = _take(events, assembled, observed)
+        _after(culprit, plan, assembled, observed, without)
+        if culprit is None:
+            observed.shown.update({key: Shown("ran") for key in waiting if key not in observed.shown})
+        waiting = [key for key in waiting if key not in observed.shown]
+    return observed
+
+
+def _take(events: list[dict[str, Any]], assembled: Assembled, observed: Observed) -> tuple[str, str] | None:
+    """Note what the cells did; (cell, status) of the one that ended the run early, None when all of them ran."""
+    for event in events:
+        name, status = event["cell"], event["status"]
+        error = tuple(event["error"]) if event["error"] else None
+        if name in assembled.drivers:
+            key, nonce = assembled.drivers[name]
+            observed.shown[key] = Shown(status, nonce, tuple(event["evidence"]), error)
+        elif name in assembled.answers and error:
+            observed.raised[assembled.answers[name]] = error
+        if status != "ran":
+            return name, status
+    names = [cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"]]
+    return (names[len(events)], "crashed") if len(events) < len(names) else None  # pytest itself was lost
+
+
+def _after(
+    culprit: tuple[str, str] | None, plan: Plan, assembled: Assembled, observed: Observed, without: set[str]
+) -> None:
+    """Draw the consequences for the next kernel: whatever stopped this one is left out, its exercise is settled."""
+    if culprit is None:
+        return
+    name, status = culprit
+    if name == "prepare":
+        raise InfrastructureError(f"the grader's own first cell did not run ({status})")
+    if name in assembled.drivers:
+        key, nonce = assembled.drivers[name]
+        observed.shown[key] = Shown(status, nonce)
+        cell = plan.lesson.exercise_cell(key)
+        if len(cell.keys) == 1:  # whoever calls it is blocked by it; a class may have other methods that work
+            without.add(cell.id)
+        return
+    if name.startswith("stub "):  # ours and harmless: what an earlier cell left running has ended the kernel
+        name = _answer_before(name, assembled)
+    cell_id = assembled.answers.get(name, name)
+    without.add(cell_id)
+    if name in assembled.answers:
+        keys = next(cell.keys for cell in plan.lesson.cells if cell.id == cell_id)
+        observed.shown.update({key: Shown(status) for key in keys if key in plan.drive and key not in observed.shown})
+
+
+def _answer_before(name: str, assembled: Assembled) -> str:
+    """The learner's cell that ran last before the cell `name`."""
+    names = [cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"]]
+    earlier = [other for other in names[: names.index(name)] if other in assembled.answers]
+    if not earlier:
+        raise InfrastructureError(f"cell {name!r} stopped the kernel before any cell of the learner had run")
+    return earlier[-1]
+
+
+def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[dict[str, Any]]:
+    """One pytest, one kernel: the events of the cells that ran, in order. InfrastructureError without a kernel."""
+    base = Path(tempfile.mkdtemp(prefix="fp8g-", dir=_short_folder()))
+    try:
+        control = base / "pytest"
+        control.mkdir()
+        events = control / "events.jsonl"
+        launch = kernel_launch(shared_view(), base, sandbox=ground.sandbox)
+        settings = {"launch": launch.to_dict(), "events": str(events), "cell_timeout": ground.timeout}
+        (control / "settings.json").write_text(json.dumps({**settings, "wall_time": seconds}), encoding="utf-8")
+        (control / "grading.ipynb").write_text(json.dumps(assembled.notebook), encoding="utf-8")
+        (control / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        said = _pytest(control, seconds)
+        return _read(events, said)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+_live: set[subprocess.Popen] = set()
+
+
+def end_all() -> None:
+    """End whatever still runs, in all threads: the grader has been told to stop."""
+    for process in list(_live):
+        _kill(process)
+
+
+def _pytest(control: Path, seconds: float) -> str:
+    """Run pytest in `control` until it ends or its time is up; the end of what it said on stderr and stdout."""
+    line = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-c", "pytest.ini", "--rootdir", str(control)]
+    line += [argument for plugin in PLUGINS for argument in ("-p", plugin)]
+    line += ["-p", "no:cacheprovider", "--tb=no", "--nbval-lax", "--nbval-current-env", "grading.ipynb"]
+    with open(control / "output.txt", "w+b") as output:
+        process = subprocess.Popen(
+            line,
+            cwd=control,
+            env=pytest_environment(control),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=os.name != "nt",
+        )
+        _live.add(process)
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _kill(process)
+            _live.discard(process)
+        output.seek(max(0, output.tell() - 2000))
+        return output.read().decode("utf-8", "replace").strip()
+
+
+def _kill(process: subprocess.Popen) -> None:
+    """End a process that is still there; on Linux its kernel goes with it."""
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def _read(path: Path, said: str) -> list[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    events = []
+    for line in lines:
+        try:
+            events.append(json.loads(line))
+        except ValueError:  # cut off when pytest was killed
+            break
+    if not events:
+        raise InfrastructureError(f"pytest did not run the notebook: {said[-1000:] or 'it said nothing'}")
+    if events[-1]["cell"] is None:
+        raise InfrastructureError(f"no kernel came up: {events[-1]['message']}")
+    return events
+
+
+def pytest_environment(control: Path) -> Mapping[str, str]:
+    """The environment of pytest: nothing of the instructor's settings for Python, pytest or Jupyter gets in."""
+    dropped = ("PYTEST_", "JUPYTER", "IPYTHON", "NBVAL", "COV_", "JPY_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    home = control / "home"
+    home.mkdir(exist_ok=True)
+    path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    folders = dict.fromkeys(("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(home))
+    return {
+        **env,
+        **folders,
+        "JUPYTER_NO_CONFIG": "1",
+        "JUPYTER_PATH": str(home),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUTF8": "1",
+        SETTINGS: str(control / "settings.json"),
+    }
+
+
+def _short_folder() -> str:
+    """Where temporary folders go: a socket's path has at most 107 characters."""
+    folder = tempfile.gettempdir()
+    return folder if len(folder) < 60 or not os.access("/tmp", os.W_OK) else "/tmp"
