@@ -6,19 +6,21 @@ rounds to m mantissa bits, to nearest, ties to even; the integer it has counted 
 are the octave of the smallest normal. This is exact for every float format here because float32 has more than twice
 their bits.
 
-Whole functions are compiled once per format and reused; a change of the input's shape compiles again, at most twice.
+A function is compiled once for each format and layout, and once more when the number of rows changes; after that it
+serves any number of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 
 import torch
 
 from fp8lab.elements import ElementFormat, IntegerFormat
-from fp8lab.formats import FloatFormat
-from fp8lab.scales import StorageFormat, store
+from fp8lab.formats import E8M0FNU, FloatFormat
+from fp8lab.scales import StorageFormat, exponent_up, largest_scale, store
 
 FLOAT32_BIAS, FLOAT32_MANTISSA_BITS = 127, 23  # IEEE 754 binary32
 FLOAT32_EXPONENT, FLOAT32_MAGNITUDE = 0x7F800000, 0x7FFFFFFF
@@ -79,23 +81,38 @@ def _absmax(x: torch.Tensor) -> torch.Tensor:
     return magnitude.view(torch.float32).amax(-1)
 
 
-@cache
-def compiled_quantize(fmt: ElementFormat, storage: StorageFormat) -> Callable:
-    """f(x [*, groups, size], codes, stored [*, groups]) -> absmax [*, groups]; fills codes and stored. Finite x only.
+def _layout(*tensors: torch.Tensor) -> tuple:
+    """What compiled code is made for: dtypes, devices, strides and all lengths but the number of rows."""
+    return tuple((t.dtype, t.device, t.shape[1:], t.stride()) for t in tensors)
 
-    Storage: float32, bfloat16 or E8M0FNU; E4M3FN scales are checked by value, which cannot be compiled.
-    """
+
+def _compiled(function: Callable) -> Callable:
+    """torch.compile with a cache of its own: it counts compilations per code object, and stops at eight."""
+    own = FunctionType(function.__code__.replace(), function.__globals__, closure=function.__closure__)
+    return torch.compile(own, fullgraph=True)
+
+
+def _bfloat16(scales: torch.Tensor, qmax: float) -> torch.Tensor:
+    """Positive scales rounded to bfloat16, still float32: the compiler drops a cast there and back as if nothing
+    rounded."""
+    bits = scales.clamp(max=largest_scale(torch.bfloat16, qmax)).view(torch.int32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & ~0xFFFF).view(torch.float32)
+
+
+@cache
+def _quantize_for(fmt: ElementFormat, storage: StorageFormat, layout: tuple) -> Callable:
     qmax = float(fmt.max_finite)
 
     def grouped(x, codes, stored):
         values = x.to(torch.float32)
         absmax = _absmax(values)
-        kept = store(torch.where(absmax == 0, 1.0, absmax / qmax), storage, qmax)
+        scales = store(torch.where(absmax == 0, 1.0, absmax / qmax), torch.float32, qmax)
+        if storage == E8M0FNU:
+            kept = exponent_up(scales.clamp(max=largest_scale(storage, qmax)))
+            scales = (kept.to(torch.int32) << FLOAT32_MANTISSA_BITS).view(torch.float32)
+        else:
+            scales = kept = _bfloat16(scales, qmax) if storage is torch.bfloat16 else scales
         stored.copy_(kept)
-        power = isinstance(storage, FloatFormat)  # E8M0FNU: the code is float32's exponent
-        scales = (
-            (kept.to(torch.int32) << FLOAT32_MANTISSA_BITS).view(torch.float32) if power else kept.to(torch.float32)
-        )
         scaled = values / scales.unsqueeze(-1)
         if isinstance(fmt, IntegerFormat):
             codes.copy_(torch.round(scaled).clamp(-qmax, qmax).to(torch.int8))
@@ -103,15 +120,31 @@ def compiled_quantize(fmt: ElementFormat, storage: StorageFormat) -> Callable:
             codes.copy_(encode_bits(scaled, fmt))
         return absmax
 
-    return torch.compile(grouped)
+    return _compiled(grouped)
 
 
 @cache
-def compiled_dequantize(fmt: ElementFormat) -> Callable:
-    """f(codes [*, groups, size], scales [*, groups], out): fills out with code x scale."""
-
+def _dequantize_for(fmt: ElementFormat, layout: tuple) -> Callable:
     def restored(codes, scales, out):
         values = codes.to(torch.float32) if isinstance(fmt, IntegerFormat) else decode_bits(codes, fmt)
         out.copy_(values * scales.unsqueeze(-1))
 
-    return torch.compile(restored)
+    return _compiled(restored)
+
+
+def quantize_compiled(
+    x: torch.Tensor, codes: torch.Tensor, stored: torch.Tensor, fmt: ElementFormat, storage: StorageFormat
+) -> torch.Tensor:
+    """Fill codes [rows, groups, size] and stored [rows, groups] from x [rows, groups, size]; returns absmax [rows,
+    groups].
+
+    Storage: float32, bfloat16 or E8M0FNU; E4M3FN scales are checked by value, which cannot be compiled. Where absmax is
+    not finite, codes and scales mean nothing.
+    """
+    return _quantize_for(fmt, storage, _layout(x, codes, stored))(x, codes, stored)
+
+
+def dequantize_compiled(codes: torch.Tensor, scales: torch.Tensor, out: torch.Tensor, fmt: ElementFormat) -> None:
+    """Fill out [rows, groups, size], any float dtype, with code x scale from codes and float32 scales [rows,
+    groups]."""
+    _dequantize_for(fmt, _layout(codes, scales, out))(codes, scales, out)

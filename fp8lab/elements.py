@@ -114,6 +114,8 @@ def pack(codes: torch.Tensor, fmt: ElementFormat) -> torch.Tensor:
     bits = torch.arange(fmt.bits, dtype=torch.uint8, device=rows.device)
     stream = ((rows.view(torch.uint8).unsqueeze(-1) >> bits) & 1).flatten(-2)
     length = packed_length(rows.shape[-1], fmt.bits)
+    if rows.numel() == 0:
+        return rows.new_empty((*rows.shape[:-1], length), dtype=torch.uint8)
     stream = torch.nn.functional.pad(stream, (0, 8 * length - stream.shape[-1]))
     weights = torch.tensor([1 << i for i in range(8)], dtype=torch.uint8, device=rows.device)
     return (stream.unflatten(-1, (length, 8)) * weights).sum(-1, dtype=torch.uint8)
@@ -128,6 +130,8 @@ def unpack(packed: torch.Tensor, fmt: ElementFormat, shape: tuple[int, ...]) -> 
     if fmt.bits == 8:
         return packed
     count = shape[-1] if shape else 1
+    if 0 in shape:
+        return packed.new_empty(shape, dtype=code_dtype(fmt))
     bits = torch.arange(8, dtype=torch.uint8, device=packed.device)
     stream = ((packed.unsqueeze(-1) >> bits) & 1).flatten(-2)[..., : count * fmt.bits]
     weights = torch.tensor([1 << i for i in range(fmt.bits)], dtype=torch.uint8, device=packed.device)

@@ -69,8 +69,8 @@ def folded_attention(
 
     >>> from fp8lab.quantize import quantize, PerToken
     >>> kv = quantize(torch.full((1, 3, 2), 127.0), "int8", PerToken())
-    >>> folded_attention(torch.ones(1, 1, 2), kv, kv).tolist()
-    [[[127.0, 127.0]]]
+    >>> folded_attention(torch.ones(1, 1, 2), kv, kv)
+    tensor([[[127.0000, 127.0000]]], dtype=torch.float64)
     """
     k_place, v_place = k_folds_into(k), v_folds_into(v)
     for name, place, cache in (("k", k_place, k), ("v", v_place, v)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import torch
 
-from fp8lab.compiled import compiled_dequantize, compiled_quantize
+from fp8lab.compiled import dequantize_compiled, quantize_compiled
 from fp8lab.elements import ElementFormat, decode_elements, encode_elements
 from fp8lab.scales import StorageFormat, load, store
 
@@ -67,7 +67,7 @@ def quantize_rows(
             target = codes[here, column : column + columns].unflatten(-1, (-1, length))
             kept = stored[here, group : group + columns // length]
             if compiled:
-                finite = bool(compiled_quantize(fmt, storage)(values, target, kept).amax().isfinite())
+                finite = bool(quantize_compiled(values, target, kept, fmt, storage).amax().isfinite())
             else:
                 finite = _quantize_block(values, target, kept, buffer, fmt, storage)
             if not finite:
@@ -111,8 +111,8 @@ def dequantize_rows(
             part = work[:, column : column + columns].unflatten(-1, (-1, length))
             ruler = scales[here, group : group + columns // length]
             if compiled:
-                compiled_dequantize(fmt)(
-                    codes[here, column : column + columns].unflatten(-1, (-1, length)), ruler, part
+                dequantize_compiled(
+                    codes[here, column : column + columns].unflatten(-1, (-1, length)), ruler, part, fmt
                 )
             else:
                 part.mul_(ruler.unsqueeze(-1))

@@ -92,7 +92,7 @@ def _index_axis(item, axis: int, n: int, block: int) -> tuple:
         scales, new_block = _slice_axis(item, axis, n, block)
         return item, scales, (new_block,)
     if isinstance(item, (list, torch.Tensor)) and not (isinstance(item, torch.Tensor) and item.ndim == 0):
-        return _pick_axis(torch.as_tensor(item), axis, n, block)
+        return _pick_axis(torch.as_tensor(item, dtype=None if len(item) else torch.int64), axis, n, block)
     position = item.__index__() if hasattr(item, "__index__") else None
     if position is None:
         raise TypeError(

@@ -1,0 +1,203 @@
+"""Properties of quantize that hold for any data: equivariance, error bounds, idempotence, and the same bytes on every
+path."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis.extra import numpy as arrays
+
+from fp8lab.codec import decode, encode
+from fp8lab.compiled import decode_bits, encode_bits
+from fp8lab.formats import E2M1FN, E2M3FN, E3M2FN, E4M3, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, E8M0FNU, FloatFormat
+from fp8lab.quantize import Group, PerChannel, PerHead, PerTensor, PerToken, quantize
+from fp8lab.rotate import rotate
+
+ELEMENTS = [E4M3FN, E5M2, E4M3FNUZ, E5M2FNUZ, E3M2FN, E2M3FN, E2M1FN, "int8", "int4"]
+NARROW = [torch.bfloat16, E8M0FNU]
+GRANULARITIES = [PerTensor(), PerHead(), PerToken(), PerChannel(), Group(4), Group(3), Group(2, axis=-2), Group(1)]
+tensors = arrays.arrays(
+    "float32",
+    st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 9)),
+    elements=st.floats(-(2.0**40), 2.0**40, width=32, allow_subnormal=False).map(
+        lambda v: 0.0 if abs(v) < 2.0**-40 else v
+    ),
+).map(torch.from_numpy)
+elements, granularities = st.sampled_from(ELEMENTS), st.sampled_from(GRANULARITIES)
+storages = st.sampled_from([torch.float32, *NARROW])
+rules = st.sampled_from(["absmax", "mse", "percentile"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    tensors, elements, granularities, storages, st.sampled_from(["absmax", "mse", "percentile"]), st.integers(-30, 30)
+)
+def test_equivariant_by_powers_of_two(x, fmt, granularity, storage, rule, power):
+    q = quantize(x, fmt, granularity, rule, storage, percentile=80)
+    scaled = quantize(x * 2.0**power, fmt, granularity, rule, storage, percentile=80)
+    assert torch.equal(scaled.codes, q.codes)
+    nonzero = quantize(x, "int8", granularity).dequantize() != 0
+    assert torch.equal(scaled.dequantize()[nonzero], q.dequantize()[nonzero] * 2.0**power)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tensors, elements, granularities, storages)
+def test_sign_symmetric(x, fmt, granularity, storage):
+    q, mirrored = quantize(x, fmt, granularity, "absmax", storage), quantize(-x, fmt, granularity, "absmax", storage)
+    assert torch.equal(mirrored.dequantize(), -q.dequantize()) and torch.equal(mirrored.scales, q.scales)
+
+
+def error_bound(x: torch.Tensor, scales: torch.Tensor, fmt) -> torch.Tensor:
+    """Largest |restored - x| for |x| / s inside the grid: half a step, s/2 for integers, half an ulp of x/s times s
+    for floats.
+
+    Plus what float32 adds: half an ulp of the quotient and of the product, 2^-23 of |x| together.
+    """
+    if isinstance(fmt, str):
+        step = scales.double() * 0.5
+    else:
+        octave = torch.frexp((x.double() / scales.double()).abs()).exponent - 1
+        step = scales.double() * torch.exp2(octave.clamp(min=1 - fmt.bias) - fmt.mantissa_bits - 1.0)
+    return step + x.double().abs() * 2.0**-22
+
+
+@settings(max_examples=300, deadline=None)
+@given(tensors, elements, granularities, storages)
+def test_error_bound_per_granularity(x, fmt, granularity, storage):
+    q = quantize(x, fmt, granularity, "absmax", storage)
+    scales = torch.stack([q.scales[tuple(i // b for i, b in zip(at, q.blocks))] for at in every_index(x)]).reshape(
+        x.shape
+    )
+    error = (q.dequantize().double() - x.double()).abs()
+    bound = error_bound(x, scales, fmt)
+    if storage is torch.bfloat16:  # absmax / s can pass the top by 2^-8: it clips there
+        bound = bound + x.double().abs() * 2.0**-8
+    assert (error <= bound).all(), ((error - bound).max(), q)
+
+
+def every_index(x):
+    return torch.cartesian_prod(*[torch.arange(n) for n in x.shape]).reshape(-1, x.ndim).tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(tensors, elements, granularities, storages)
+def test_restored_values_are_a_fixed_point(x, fmt, granularity, storage):
+    """Quantizing what came back changes no value: exactly with narrow scales, within an ulp of the scale with float32
+    ones."""
+    q = quantize(x, fmt, granularity, "absmax", storage)
+    again = quantize(q.dequantize(), fmt, granularity, "absmax", storage)
+    if storage in NARROW:
+        assert torch.equal(again.dequantize(), q.dequantize())
+    else:
+        assert torch.equal(again.codes, q.codes)
+        assert ((again.scales / q.scales - 1).abs() <= 2.0**-23).all()
+    if storage is torch.bfloat16:  # code x scale is exact, and the largest code stays the largest: nothing moves at all
+        assert torch.equal(again.codes, q.codes) and torch.equal(again.scales, q.scales)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tensors, elements, granularities)
+def test_given_its_own_scales_nothing_moves(x, fmt, granularity):
+    q = quantize(x, fmt, granularity)
+    again = quantize(q.dequantize(), fmt, granularity, q.scales)
+    assert torch.equal(again.codes, q.codes) and torch.equal(again.scales, q.scales)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tensors)
+def test_finer_groups_never_have_larger_scales(x):
+    coarse, fine = (quantize(x, "int8", g).scales for g in (Group(4), Group(2)))
+    parents = coarse.repeat_interleave(2, -1)[..., : fine.shape[-1]]
+    nonzero = quantize(x, "int8", Group(2)).scales != 1
+    assert (fine <= parents)[nonzero].all()
+
+
+@pytest.mark.parametrize(
+    "fmt", [E4M3FN, E5M2, E4M3FNUZ, E5M2FNUZ, E4M3, E3M2FN, E2M3FN, E2M1FN], ids=lambda fmt: fmt.name
+)
+def test_compiled_arithmetic_is_the_codec(fmt: FloatFormat):
+    """All bf16 values, the midpoints of all neighbours with their float32 neighbours, and a million random bit
+    patterns."""
+    bf16 = (torch.arange(1 << 16, dtype=torch.int32) << 16).view(torch.float32)
+    grid = decode(torch.arange(fmt.sign_mask, dtype=torch.uint8), fmt)
+    grid = grid[grid.isfinite()].sort().values
+    middle = (grid[1:] + grid[:-1]) / 2
+    edges = torch.cat(
+        [middle, torch.nextafter(middle, torch.tensor(torch.inf)), torch.nextafter(middle, torch.tensor(0.0))]
+    )
+    bits = torch.randint(-(2**31), 2**31, (1 << 20,), generator=torch.Generator().manual_seed(8), dtype=torch.int64)
+    y = torch.cat([bf16, edges, -edges, bits.to(torch.int32).view(torch.float32)])
+    y = y[y.isfinite()]
+    assert torch.equal(encode_bits(y, fmt), encode(y, fmt, overflow="saturate"))
+    codes = torch.arange(fmt.codes, dtype=torch.int32).to(torch.uint8)
+    ours, theirs = decode_bits(codes, fmt), decode(codes, fmt)
+    assert torch.equal(ours.isnan(), theirs.isnan())
+    assert torch.equal(ours[~ours.isnan()].view(torch.int32), theirs[~ours.isnan()].view(torch.int32))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fmt", [E4M3FN, E5M2, "int8"], ids=str)
+@pytest.mark.parametrize("storage", [torch.float32, torch.bfloat16, E8M0FNU], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_same_bytes_on_every_path(fmt, storage, dtype):
+    """Blocked, plain (by way of the transposed layout) and compiled."""
+    x = torch.randn(3, 700, 160, generator=torch.Generator().manual_seed(9)).to(dtype)
+    x[0, :5] = 0.0
+    x[1] *= 1e-38
+    blocked = quantize(x, fmt, Group(64), scale_format=storage)
+    plain = quantize(x.transpose(-1, -2), fmt, Group(64, axis=-2), scale_format=storage).transpose(-1, -2)
+    compiled = quantize(x, fmt, Group(64), scale_format=storage, compiled=True)
+    for other in (plain, compiled):
+        assert torch.equal(other.codes, blocked.codes)
+        assert torch.equal(other.stored_scales, blocked.stored_scales)
+    values = blocked.dequantize()
+    assert torch.equal(plain.dequantize(), values)
+    assert torch.equal(blocked.dequantize(compiled=True), values)
+    assert torch.equal(blocked.dequantize(torch.bfloat16, compiled=True), values.to(torch.bfloat16))
+
+
+def test_compiled_refuses_what_it_cannot_do():
+    x = torch.randn(4, 64)
+    q = quantize(x, E4M3FN, PerChannel())
+    with pytest.raises(ValueError, match="scales along the last axis"):
+        q.dequantize(compiled=True)
+    with pytest.raises(ValueError, match="compiled=True needs"):
+        quantize(x, E4M3FN, PerChannel(), compiled=True)
+
+
+# What groups buy (measured in facts, section 1): the numbers a lesson prints must come out of this code
+
+
+def relative_rms(x, q):
+    return ((q.dequantize() - x).norm() / x.norm()).item()
+
+
+def test_groups_buy_float8_range_not_precision():
+    x = torch.randn(4096, 128, generator=torch.Generator().manual_seed(10))
+    expected = {  # percent: E4M3FN, int8, int4
+        PerTensor(): (2.63, 1.08, 19.7),
+        PerToken(): (2.56, 0.63, 11.5),
+        Group(16): (2.23, 0.47, 8.5),
+    }
+    for granularity, figures in expected.items():
+        for fmt, percent in zip((E4M3FN, "int8", "int4"), figures):
+            assert 100 * relative_rms(x, quantize(x, fmt, granularity)) == pytest.approx(percent, rel=0.12)
+
+
+def test_power_of_two_scales_cost_little_when_rounded_up():
+    x = torch.randn(4096, 128, generator=torch.Generator().manual_seed(11))
+    up = quantize(x, E4M3FN, PerToken(), scale_format=E8M0FNU)
+    assert 100 * relative_rms(x, up) == pytest.approx(2.65, rel=0.03)
+    assert (decode(up.codes).abs() < 448).any() and up.dequantize().abs().max() <= x.abs().max() * 1.07
+
+
+def test_rotation_flattens_outlier_channels():
+    k = torch.randn(512, 128, generator=torch.Generator().manual_seed(12))
+    k[:, [3, 77]] += 300.0
+    turned = rotate(k)
+    plain, rotated = (quantize(t, "int8", PerToken()).dequantize() for t in (k, turned))
+    others = [c for c in range(128) if c not in (3, 77)]
+    before, after = ((r - k)[:, others].norm() / k[:, others].norm() for r in (plain, rotate(rotated)))
+    assert after < before / 1.5
