@@ -333,7 +333,8 @@ def test_the_verdict_that_a_readme_shows_is_what_a_learner_sees(root, name, lang
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_link_of_a_readme_leads_somewhere(root, name):
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|<img[^>]*src=\"([^\"]+)\"", (root / name).read_text(encoding="utf-8"))
+    text = (root / name).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|<(?:img|source)[^>]* src(?:set)?=\"([^\"]+)\"", text)
     relative = [a or b for a, b in targets if not re.match(r"\w+:", a or b)]
     assert relative
     assert [target for target in relative if not (root / target).exists()] == []
