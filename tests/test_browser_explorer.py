@@ -65,6 +65,36 @@ def test_steps_slider_menu_and_entries_answer_to_keys(learner):  # noqa: F811
     reading(page, "inf")
 
 
+def test_the_rounding_explorer_follows_x_and_its_switches(learner):  # noqa: F811
+    page = learner.open(one_cell("from fp8lab.explore import rounding_explorer\nrounding_explorer(overflow='nan')"))
+    page.run_all()
+    cell = page.cell(0)
+    x, first_row = cell.locator("input[type=text]").first, cell.locator(".fp8-table td b")
+    x.fill("464")
+    x.press("Enter")
+    first_row.filter(has_text="0x7E = 448").wait_for(timeout=15_000)
+    cell.locator("select").nth(1).select_option(label="nearest, ties away from zero")
+    first_row.filter(has_text="0x7F = NaN").wait_for(timeout=15_000)
+    cell.locator("select").nth(2).select_option(label="saturate")
+    first_row.filter(has_text="0x7E = 448").wait_for(timeout=15_000)
+    cell.locator(".noUi-handle").focus()
+    page.page.keyboard.press("ArrowLeft")
+    cell.locator(".fp8-facts", has_text="of the way").wait_for(timeout=15_000)
+    assert 448 < float(x.input_value()) < 464
+
+
+def test_the_histogram_explorer_follows_its_menus(learner):  # noqa: F811
+    page = learner.open(one_cell("from fp8lab.explore import histogram_explorer\nhistogram_explorer(fmt='int8')"))
+    page.run_all()
+    cell = page.cell(0)
+    cell.locator(".fp8-table td", has_text="of 255").wait_for(timeout=15_000)
+    cell.locator("select").nth(0).select_option(label="normal, 4 outlier channels")
+    cell.locator("svg[aria-label*='outlier channels']").wait_for(timeout=15_000)
+    assert cell.locator(".noUi-handle").is_visible()
+    cell.locator("select").nth(1).select_option(label="E4M3FN")
+    cell.locator(".fp8-table td", has_text="of 254").wait_for(timeout=15_000)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_both_themes_are_legible(learner, theme, lang):  # noqa: F811
