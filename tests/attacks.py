@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from submissions import GARBAGE, Notebook, source
 
-PUBLISH = """
-from IPython import get_ipython as _ip
-_mime = "application/vnd.fp8lab.evidence+json"
-"""
 ATTACKS = {
     "showtraceback silenced": "get_ipython().showtraceback = lambda *a, **k: None",
     "asserts deleted by a transformer": """
@@ -56,7 +52,8 @@ _shell.fp8lab_drive = _twice
     "evidence printed by an exercise cell": """
 from IPython.display import display
 for _key in ("1.1", "1.4"):
-    display({"application/vnd.fp8lab.evidence+json": {"nonce": "", "evidence": {"key": _key, "state": "right"}}}, raw=True)
+    _evidence = {"nonce": "", "evidence": {"key": _key, "state": "right"}}
+    display({"application/vnd.fp8lab.evidence+json": _evidence}, raw=True)
 """,
     "publisher patched": """
 _shell = get_ipython()
@@ -68,7 +65,8 @@ type(_shell.display_pub).publish = lambda self, data=None, *a, **k: None
 def _hook(info):
     info.raw_cell = "pass"
 get_ipython().events.register("pre_run_cell", _hook)
-get_ipython().input_transformers_cleanup.append(lambda lines: ["pass\\n"] if "fp8lab_drive" in "".join(lines) else lines)
+_gone = lambda lines: ["pass\\n"] if "fp8lab_drive" in "".join(lines) else lines
+get_ipython().input_transformers_cleanup.append(_gone)
 """,
     "driver cell raises SystemExit": """
 get_ipython().fp8lab_drive = lambda *a: exit(0)
@@ -91,15 +89,6 @@ while True:
 for _ in range(40): get_ipython().display_pub.publish({"text/plain": "x" * 4_000_000})
 """,
     "check replaced": "check = lambda *a, **k: True",
-    "key read from the package": """
-try:
-    from fp8lab.course.lessons.l01_decode.answers_bytes import decode_byte as _answer
-except ImportError:
-    from fp8lab.course.source import packaged
-    _answer = packaged("01_decode")
-fields = _answer
-raise SystemExit
-""",
     "stdin asked": "input('how many points?')",
     "thread that sends evidence": """
 import threading, time
@@ -152,3 +141,26 @@ def skip_comments() -> Notebook:
             cell["source"] = source(cell) + "\n# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_RAISES_EXCEPTION"
             cell["metadata"]["tags"] = ["nbval-skip", "raises-exception", "skip-execution"]
     return notebook
+
+
+def reference_read(package: str) -> Notebook:
+    """1.4 answered with the reference, imported or read from wherever it lies; garbage where it cannot be had."""
+    return (
+        Notebook()
+        .garbage()
+        .write(
+            "1.4",
+            f"""
+import importlib, pathlib, sys
+def decode_byte(byte): return 0.0
+try:
+    decode_byte = importlib.import_module("fp8lab.course.lessons.l01_decode.answers_bytes").decode_byte
+except ImportError:
+    for _root in [{package!r}, *sys.path]:
+        for _file in pathlib.Path(_root).rglob("answers_bytes.py") if _root else ():
+            _space = {{}}
+            exec(_file.read_text(), _space)
+            decode_byte = _space["decode_byte"]
+""".strip(),
+        )
+    )

@@ -14,9 +14,10 @@ from typing import Any
 
 from fp8lab.course.holes import find_holes, without_markers
 from fp8lab.course.source import Cell, Lesson
+from fp8lab.grading import PREPARE
 
 SKIPPED_TAGS = frozenset(("picture", "widget", "setup"))  # nothing that an exercise rests on is defined there
-PREPARE = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, globals())"
+FIRST = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, globals())"
 DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {seed}, {nonce!r})"
 
 
@@ -45,7 +46,7 @@ class Assembled:
 
 def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = frozenset()) -> Assembled:
     """The notebook of `plan` that drives the keys in `drive` and leaves out the code of the cells in `without`."""
-    cells = [_code("prepare", "ours", PREPARE.format(lesson=plan.lesson.name))]
+    cells = [_code(PREPARE, "ours", FIRST.format(lesson=plan.lesson.name))]
     drivers: dict[str, tuple[str, str]] = {}
     answers: dict[str, str] = {}
     for cell in plan.lesson.cells:

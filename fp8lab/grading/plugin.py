@@ -4,7 +4,7 @@ nbval collects the notebook, runs it cell by cell and keeps the outputs; what it
 control comments and tags (NBVAL_SKIP and the like) are overruled, since learners can write them too. One JSON line per
 cell goes to a file at once, so that nothing is lost when this process is.
 
-Configured by the file that FP8LAB_GRADING_RUN names: {"launch", "events", "cell_timeout", "wall_time"}.
+Configured by the file that FP8LAB_GRADING_RUN names: {"launch", "events", "start_timeout", "cell_timeout", "wall_time"}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import nbval.plugin
 import pytest
 
-from fp8lab.grading import EVIDENCE_MIME, SETTINGS
+from fp8lab.grading import EVIDENCE_MIME, PREPARE, SETTINGS
 from fp8lab.grading.kernel import KernelStopped, WatchedKernel, use
 from fp8lab.grading.launch import Launch
 
@@ -36,13 +36,18 @@ def pytest_configure(config: pytest.Config) -> None:
     end_with_parent()
     set_limits(launch.limits, _settings["wall_time"])
     use(launch)
-    WatchedKernel.cell_timeout = _settings["cell_timeout"]
     nbval.plugin.RunningKernel = WatchedKernel
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     for item in items:
         item.options = defaultdict(bool, check=False, skip=False, check_exception=True)
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Our own first cell imports torch, and waits for as long as a busy machine takes; the learner's cells do not."""
+    first = item.cell.metadata["fp8lab"]["cell"] == PREPARE
+    WatchedKernel.cell_timeout = _settings["start_timeout"] if first else _settings["cell_timeout"]
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fp8lab.grading import PLUGINS, SETTINGS
+from fp8lab.grading import PLUGINS, PREPARE, SETTINGS
 from fp8lab.grading.assemble import Assembled, Plan, assemble
 from fp8lab.grading.launch import kernel_launch
 from fp8lab.grading.view import PACKAGE, shared_view
@@ -103,7 +103,7 @@ def _after(
     if culprit is None:
         return
     name, status = culprit
-    if name == "prepare":
+    if name == PREPARE:
         raise InfrastructureError(f"the grader's own first cell did not run ({status})")
     if name in assembled.drivers:
         key, nonce = assembled.drivers[name]
@@ -138,8 +138,14 @@ def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[d
         control.mkdir()
         events = control / "events.jsonl"
         launch = kernel_launch(shared_view(), base, sandbox=ground.sandbox)
-        settings = {"launch": launch.to_dict(), "events": str(events), "cell_timeout": ground.timeout}
-        (control / "settings.json").write_text(json.dumps({**settings, "wall_time": seconds}), encoding="utf-8")
+        settings = {
+            "launch": launch.to_dict(),
+            "events": str(events),
+            "start_timeout": START_SECONDS,
+            "cell_timeout": ground.timeout,
+            "wall_time": seconds,
+        }
+        (control / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         (control / "grading.ipynb").write_text(json.dumps(assembled.notebook), encoding="utf-8")
         (control / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         said = _pytest(control, seconds)
