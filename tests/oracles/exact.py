@@ -137,7 +137,7 @@ def round_array(x: np.ndarray, name: str, overflow: str = "saturate") -> np.ndar
 
 
 def fill(name: str, overflow: str, first: int, codes: np.ndarray) -> None:
-    """Codes of the float32 bit patterns first, first + 1, ... (of one sign) by filling intervals, number by number nothing."""
+    """Codes of the float32 bit patterns first, first + 1, ... of one sign, written interval by interval."""
     spec = SPECS[name]
     negative, start = bool(first >> 31), first & 0x7FFFFFFF
     last = boundaries(name, np.float32).astype(np.int64)

@@ -55,7 +55,8 @@ def gfloat_info(name: str) -> FormatInfo:
 
 def gfloat_encode(x: np.ndarray, name: str, rounding: str = "nearest_even", saturate: bool = True) -> np.ndarray:
     info = gfloat_info(name)
-    rounded = gfloat.round_ndarray(info, x.astype(np.float64), GFLOAT_MODES[rounding], saturate)
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = gfloat.round_ndarray(info, x.astype(np.float64), GFLOAT_MODES[rounding], saturate)
     return gfloat.encode_ndarray(info, rounded).astype(np.uint8)
 
 
