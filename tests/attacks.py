@@ -156,11 +156,11 @@ def decode_byte(byte): return 0.0
 try:
     decode_byte = importlib.import_module("fp8lab.course.lessons.l01_decode.answers_bytes").decode_byte
 except ImportError:
-    for _root in [{package!r}, *sys.path]:
-        for _file in pathlib.Path(_root).rglob("answers_bytes.py") if _root else ():
-            _space = {{}}
-            exec(_file.read_text(), _space)
-            decode_byte = _space["decode_byte"]
+    for _file in pathlib.Path({package!r}).rglob("answers_bytes.py"):
+        for _name in [name for name in sys.modules if name.split(".")[0] == "fp8lab"]:
+            del sys.modules[_name]
+        sys.path.insert(0, str(_file.parents[4]))
+        decode_byte = importlib.import_module("fp8lab.course.lessons.l01_decode.answers_bytes").decode_byte
 """.strip(),
         )
     )

@@ -92,10 +92,14 @@ def boxed(lacking):
         lacking(f"needs a sandbox: {sandbox_problem()}")
 
 
-def outcome_of(code: str, tmp_path: Path) -> dict[str, str]:
-    """Verdicts of lesson 01, solved, with `code` at the top of 1.7 (whose answer is then `result`)."""
-    notebook = Notebook().solve().write("1.7", f"{code}\ndef audit(decoder):\n    return {{str(result)}}")
-    notebook.save(tmp_path / "in" / "ann" / "01_decode.ipynb")
+def telling(code: str) -> Notebook:
+    """Lesson 01, solved, but for 1.7, which tells what `code` has found: `result`, in an error message."""
+    return Notebook().solve().write("1.7", f"{code}\ndef audit(decoder):\n    raise RuntimeError(f'<{{result}}>')")
+
+
+def outcome_of(code: str, tmp_path: Path) -> dict[str, dict[str, str]]:
+    """Exercise key -> row of the table for `telling(code)`."""
+    telling(code).save(tmp_path / "in" / "ann" / "01_decode.ipynb")
     graded(tmp_path / "in", tmp_path / "out")
     return {row["exercise"]: row for row in rows(tmp_path / "out" / "grades.csv")}
 
@@ -125,35 +129,45 @@ except OSError as problem:
     result = problem.strerror""",
     "nothing written outside": """
 import os, pathlib, sys
-tried = [sys.prefix, sys.base_prefix, "/usr", "/", "/etc", {home!r}, {work!r}, os.path.dirname(os.__file__)]
+tried = [sys.prefix, sys.base_prefix, "/usr", "/", "/etc", "/dev", os.path.dirname(os.__file__), {home!r}, {work!r}]
 def attempt(folder):
     try:
         pathlib.Path(folder, "mallory").write_text("x"); return True
     except OSError:
         return False
-written = [folder for folder in tried if attempt(folder)]
-result = [folder for folder in written if folder not in ("/",)]""",
+result = [folder for folder in tried if attempt(folder)]""",
     "no environment of the instructor": "import os\nresult = os.environ.get('FP8LAB_SECRET_OF_THE_INSTRUCTOR')",
     "no other submission": "import os\nresult = os.path.exists({work!r})",
     "no process of the grader": "import os\nresult = [p for p in os.listdir('/proc') if p.isdigit() and int(p) > 200]",
 }
 HARMLESS = {
-    "no network": "Network is unreachable",
-    "nothing written outside": "[]",
-    "no environment of the instructor": "None",
-    "no other submission": "False",
-    "no process of the grader": "[]",
+    "no network": "RuntimeError: <Network is unreachable>",
+    "nothing written outside": "RuntimeError: <[]>",
+    "no environment of the instructor": "RuntimeError: <None>",
+    "no other submission": "RuntimeError: <False>",
+    "no process of the grader": "RuntimeError: <[]>",
 }
 
 
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory):
+    """All probes in one batch."""
+    folder = tmp_path_factory.mktemp("probes")
+    os.environ["FP8LAB_SECRET_OF_THE_INSTRUCTOR"] = "hunter2"
+    for name, code in PROBES.items():
+        code = code.strip().replace("{home!r}", repr(str(Path.home()))).replace("{work!r}", repr(str(folder)))
+        telling(code).save(folder / "in" / name / "01_decode.ipynb")
+    graded(folder / "in", folder / "out", sandbox=True)
+    del os.environ["FP8LAB_SECRET_OF_THE_INSTRUCTOR"]
+    assert not list(folder.rglob("mallory"))
+    return rows(folder / "out" / "grades.csv")
+
+
 @pytest.mark.parametrize("probe", PROBES)
-def test_what_a_submission_cannot_reach(boxed, tmp_path, monkeypatch, probe):
-    monkeypatch.setenv("FP8LAB_SECRET_OF_THE_INSTRUCTOR", "hunter2")
-    code = PROBES[probe].strip().replace("{home!r}", repr(str(Path.home()))).replace("{work!r}", repr(str(tmp_path)))
-    found = outcome_of(code, tmp_path)
-    assert {row["verdict"] for key, row in found.items() if key != "1.7"} == {"passed"}
-    assert HARMLESS[probe] in found["1.7"]["note"], found["1.7"]["note"]
-    assert not list(tmp_path.rglob("mallory"))
+def test_what_a_submission_cannot_reach(boxed, request, probe):
+    mine = [row for row in request.getfixturevalue("probed") if row["student"] == probe]
+    assert {row["verdict"] for row in mine if row["exercise"] != "1.7"} == {"passed"}
+    assert next(row["note"] for row in mine if row["exercise"] == "1.7").startswith(HARMLESS[probe])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory and processes are watched through /proc")

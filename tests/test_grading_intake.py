@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from submissions import Notebook, as_classic, as_colab, as_modelscope, as_vscode, source
 
 from fp8lab.course.registry import lesson_drives
@@ -18,6 +21,7 @@ from fp8lab.grading.notebook import Unreadable, read_notebook
 
 LESSON = packaged("01_decode")
 NAMES = {key: drive.name for key, drive in lesson_drives("01_decode").items()}
+HOSTILE = r"(# exercise 1\.[1-7]|def decode_byte|class fields|```)[\s\S]{0,40}"  # what cells are recognised by
 
 
 def answers(notebook: Notebook | bytes) -> dict:
@@ -262,6 +266,39 @@ def test_magics_are_no_syntax_error():
 def test_use_of_the_library_is_flagged_for_review():
     notebook = Notebook().write("1.4", "import fp8lab\ndef decode_byte(byte):\n    return float(fp8lab.decode([byte]))")
     assert answers(notebook)["1.4"].notes == ("for review: uses fp8lab, fp8lab.decode",)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "x = " + "-" * 5000 + "1",
+        "if x:\n  pass\n" + "elif x:\n  pass\n" * 3000,
+        "\n" * 190_000,
+        "?" * 100_000 + "x",
+        "(" * 10_000,
+        "x = 1\0",
+        "s = '\ud800'",
+        "def f(:\n" + "a" * 150_000,
+        "%%%%bash\n%time",
+        "x" * 300_000,
+    ],
+    ids=range(10),
+)
+def test_no_code_is_too_strange_to_be_read(hostile):
+    began = time.monotonic()
+    notebook = Notebook().write("1.4", hostile).insert(-1, f"# exercise 1.5{'9' * 100_000}\n{hostile}")
+    found = answers(json.dumps(notebook.record).encode())
+    assert not found["1.4"].untouched and found["1.1"].untouched
+    assert time.monotonic() - began < 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["code", "markdown", "raw"]), st.text() | st.from_regex(HOSTILE)), max_size=4)
+)
+def test_any_cells_at_all_are_harvested(cells):
+    record = {"cells": [{"cell_type": kind, "source": text} for kind, text in cells]}
+    assert set(answers(json.dumps(record).encode())) == set(NAMES)
 
 
 # ---- folders

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.grading.notebook import SubmittedCell, SubmittedNotebook
-from fp8lab.grading.pycode import course_names, defined_names, parse, same_code
+from fp8lab.grading.pycode import defined_names, for_review, parse, same_code
 
 MARKER = re.compile(r"^#+[ \t]*(exercise|check)[ \t:]+(\d+\.\d+.*)$", re.IGNORECASE | re.MULTILINE)
 KEY_RANGE = re.compile(r"(\d+)\.(\d+)(?:\s*[-–—]\s*(\d+)\.(\d+))?")
 FENCE = re.compile(r"\A\s*```[^\n]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-MAX_RANGE = 50
+MAX_RANGE = 50  # exercises that one marker can name
+MAX_MARKER = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def keys_in(text: str) -> tuple[str, ...]:
     ('4.1', '4.2', '4.3', '4.8')
     """
     keys: list[str] = []
-    for lesson, first, other, last in KEY_RANGE.findall(text):
+    for lesson, first, other, last in KEY_RANGE.findall(text[:MAX_MARKER]):
         stop = int(last) if other == lesson and int(first) < int(last) <= int(first) + MAX_RANGE else int(first)
         keys += [f"{int(lesson)}.{number}" for number in range(int(first), stop + 1)]
     return tuple(dict.fromkeys(keys))
@@ -179,8 +180,8 @@ def _notes(slot: Cell, candidates: list[Fragment], chosen: list[Fragment], wante
         notes.append(f"defined more than once: graded cell {cells}, not cell {others}")
     if any(piece.recovered for piece in chosen):
         notes.append("code recovered from a Markdown cell")
-    taken = [name for piece in chosen for name in course_names(piece.source)]
-    ours = set(course_names(slot.source))
+    taken = [name for piece in chosen for name in for_review(piece.source)]
+    ours = set(for_review(slot.source))
     foreign = [name for name in dict.fromkeys(taken) if name not in ours]
     if foreign:
         notes.append(f"for review: uses {', '.join(foreign)}")

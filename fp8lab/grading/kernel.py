@@ -30,6 +30,8 @@ WATCH_EVERY = 0.4  # seconds between two looks at its memory and processes
 MAX_MESSAGE = 16 * 2**20  # bytes; the largest evidence takes 11 MB as base64
 CELL_OUTPUT = 32 * 2**20  # bytes that one cell may send
 KERNEL_MESSAGES = 20_000  # that one cell may send
+CONNECTION = "kernel"  # the connection file is kernel.json, the sockets are kernel-ipc-1 to 5
+MEMORY_LEFT = 256 * 2**20  # bytes: below that the machine itself is in danger
 GRACE = 5.0  # seconds for the last messages of a cell that has replied
 
 
@@ -88,7 +90,7 @@ class WatchedKernel(RunningKernel):
         self.km = KernelManager(
             kernel_spec_manager=OurKernelSpec(),
             transport=launch.transport,
-            connection_file=str(Path(launch.connection) / "c.json"),
+            connection_file=str(Path(launch.connection) / f"{CONNECTION}.json"),
         )
         self.km.context.maxmsgsize = MAX_MESSAGE  # what is larger is dropped before it takes memory here
         self.km.start_kernel()
@@ -158,37 +160,65 @@ class WatchedKernel(RunningKernel):
         if now - self._watched > WATCH_EVERY:
             self._watched = now
             limits = Provisioner.launch.limits
-            count, resident = process_tree(self._pid())
-            if count > limits["processes"]:
+            pids, resident = process_tree(self._pid())
+            if len(pids) > limits["processes"]:
                 raise KernelStopped("processes")
-            if resident > limits["memory"]:
+            if resident > limits["memory"] and proportional(pids) > limits["memory"] or memory_left() < MEMORY_LEFT:
                 raise KernelStopped("memory")
+            if strangers(Path(Provisioner.launch.connection)):
+                raise KernelStopped("output")
 
     def _pid(self) -> int | None:
         process = getattr(getattr(self.km, "provisioner", None), "process", None)
         return process.pid if process else None
 
 
-def process_tree(root: int | None) -> tuple[int, int]:
-    """(number of processes, resident bytes) of a process and its descendants; (0, 0) where there is no /proc."""
+def process_tree(root: int | None) -> tuple[set[int], int]:
+    """(pids, resident bytes) of a process and its descendants; shared pages count for each. Nothing without /proc."""
     if root is None or not os.path.isdir("/proc/self"):
-        return 0, 0
+        return set(), 0
     children: dict[int, list[int]] = {}
     resident: dict[int, int] = {}
-    page = os.sysconf("SC_PAGE_SIZE")
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue  # it ended meanwhile
-            children.setdefault(int(fields[1]), []).append(int(name))
-            resident[int(name)] = int(fields[21]) * page
-    found, queue_ = set(), [root]
-    while queue_:
-        pid = queue_.pop()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        children.setdefault(int(fields[1]), []).append(int(name))
+        resident[int(name)] = int(fields[21])
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
         if pid not in found:
             found.add(pid)
-            queue_ += children.get(pid, [])
-    return len(found), sum(resident.get(pid, 0) for pid in found)
+            waiting += children.get(pid, [])
+    return found, sum(resident.get(pid, 0) for pid in found) * os.sysconf("SC_PAGE_SIZE")
+
+
+def proportional(pids: set[int]) -> int:
+    """Bytes that processes take together, every shared page once (Pss of smaps_rollup, Linux 4.14)."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:"))
+        except OSError:
+            continue
+    return total
+
+
+def memory_left() -> int:
+    """Bytes that the machine has left: what a kernel hides from its own count (memfd, several kernels) shows here."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(b"MemAvailable:"))
+    except (OSError, StopIteration):
+        return MEMORY_LEFT
+
+
+def strangers(folder: Path) -> list[str]:
+    """What lies in the connection folder besides the connection file and its sockets: a kernel fills our disk."""
+    expected = {f"{CONNECTION}.json", *(f"{CONNECTION}-ipc-{number}" for number in range(1, 6))}
+    return sorted(set(os.listdir(folder)) - expected)

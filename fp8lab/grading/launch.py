@@ -121,7 +121,7 @@ def bubblewrap(view: Path, connection: Path) -> tuple[str, ...]:
     """The command that the kernel's command is put behind."""
     line = [_bwrap(), "--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL"]
     line += ["--hostname", "fp8lab", "--proc", "/proc", "--dev", "/dev"]
-    for place in ("/tmp", INSIDE_HOME, INSIDE_WORK):
+    for place in ("/tmp", "/dev/shm", INSIDE_HOME, INSIDE_WORK):
         line += ["--size", str(FILE_SIZE), "--tmpfs", place]
     for place in SYSTEM:
         target = os.path.realpath(place)
@@ -137,6 +137,7 @@ def bubblewrap(view: Path, connection: Path) -> tuple[str, ...]:
     if any(str(PACKAGE).startswith(os.path.join(place, "")) for place in (*SYSTEM, *python_folders())):
         line += ["--ro-bind", str(view / PACKAGE.name), str(PACKAGE)]  # installed beside the libraries: covered
     line += ["--bind", str(connection), str(connection), "--chdir", INSIDE_WORK]
+    line += ["--remount-ro", "/dev", "--remount-ro", "/"]  # else memory without a limit, in the shape of files
     return (*line, "--unsetenv", "JPY_PARENT_PID", "--")  # ipykernel would look for a parent that it cannot see
 
 

@@ -4,7 +4,7 @@ nbval collects the notebook, runs it cell by cell and keeps the outputs; what it
 control comments and tags (NBVAL_SKIP and the like) are overruled, since learners can write them too. One JSON line per
 cell goes to a file at once, so that nothing is lost when this process is.
 
-Configured by the file that FP8LAB_GRADING_RUN names: {"launch", "events", "start_timeout", "cell_timeout", "wall_time"}.
+Configured by the JSON file that FP8LAB_GRADING_RUN names; `run.run_notebook` writes it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ import warnings
 from functools import lru_cache
 
 MAX_SOURCE = 200_000  # characters; the longest exercise cell of the course has about 5,000
+MAX_MAGIC = 20_000  # characters of a cell in which magics are looked for; IPython's search for `?` is quadratic
 _DEFINES = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+_MAGIC = re.compile(r"^[ \t]*[%!?]|[?][ \t]*$|^[ \t]*\w+[ \t]*=[ \t]*[%!]", re.MULTILINE)
 
 
 def parse(source: str) -> ast.Module | SyntaxError:
@@ -21,8 +23,8 @@ def parse(source: str) -> ast.Module | SyntaxError:
             return ast.parse(_transformed(source))
     except SyntaxError as problem:
         return problem
-    except (ValueError, RecursionError, MemoryError) as problem:  # null bytes; nesting
-        return SyntaxError(str(problem) or type(problem).__name__)
+    except Exception as problem:  # null bytes, half characters, nesting; IPython's own stumbles
+        return SyntaxError(f"cannot be read as Python: {type(problem).__name__}")
 
 
 @lru_cache(maxsize=1)
@@ -33,7 +35,7 @@ def _transformer():
 
 
 def _transformed(source: str) -> str:
-    if not re.search(r"^\s*[%!?]|[?]\s*$|^\s*\w+\s*=\s*[%!]", source, re.MULTILINE):
+    if len(source) > MAX_MAGIC or not _MAGIC.search(source):
         return source
     return _transformer().transform_cell(source)
 
@@ -45,9 +47,12 @@ def defined_names(source: str) -> frozenset[str]:
     ['f', 'g', 'h']
     """
     tree = parse(source)
-    if isinstance(tree, SyntaxError):
-        return frozenset(name for pair in _DEFINES.findall(source) for name in pair if name)
-    return frozenset(name for statement in tree.body for name in _bound(statement))
+    try:
+        if not isinstance(tree, SyntaxError):
+            return frozenset(name for statement in tree.body for name in _bound(statement))
+    except RecursionError:  # a thousand elif
+        pass
+    return frozenset(name for pair in _DEFINES.findall(source[:MAX_SOURCE]) for name in pair if name)
 
 
 def _bound(statement: ast.stmt) -> set[str]:
@@ -73,24 +78,40 @@ def same_code(first: str, second: str) -> bool:
     trees = parse(first), parse(second)
     if any(isinstance(tree, SyntaxError) for tree in trees):
         return False
-    return ast.dump(trees[0]) == ast.dump(trees[1])
+    try:
+        return ast.dump(trees[0]) == ast.dump(trees[1])
+    except RecursionError:  # nobody's stub is nested that deeply
+        return False
 
 
-def course_names(source: str) -> tuple[str, ...]:
-    """What the cell takes from fp8lab itself: `fp8lab.decode` in an answer deserves a look.
+REACHES = frozenset(  # names by which code gets at the process that grades it, rather than at a number format
+    "get_ipython sys.modules sys.settrace sys.setprofile sys._getframe gc.get_objects inspect ctypes importlib "
+    "__import__ __builtins__ builtins fp8lab_drive os._exit os.kill os.fork subprocess socket threading atexit".split()
+)
 
-    >>> course_names("from fp8lab import decode\\nimport fp8lab.codec as c")
-    ('fp8lab.decode', 'fp8lab.codec')
+
+def for_review(source: str) -> tuple[str, ...]:
+    """Names in the cell that deserve a look: what it takes from fp8lab itself, and what has no place in an answer.
+
+    >>> for_review("from fp8lab import decode\\nimport fp8lab.codec as c\\nget_ipython()")
+    ('fp8lab.decode', 'fp8lab.codec', 'get_ipython')
     """
     tree = parse(source)
     if isinstance(tree, SyntaxError):
         return ()
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "fp8lab":
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names if alias.name.split(".")[0] == "fp8lab"]
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "fp8lab":
-            found.append(f"fp8lab.{node.attr}")
-    return tuple(dict.fromkeys(found))
+    names = (name for node in ast.walk(tree) for name in _named(node))
+    return tuple(dict.fromkeys(n for n in names if n in REACHES or n == "fp8lab" or n.startswith("fp8lab.")))
+
+
+def _named(node: ast.AST) -> list[str]:
+    """The names that a node speaks of, with the module in front where it stands there."""
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        return [*([module] if module in REACHES else []), *(f"{module}.{alias.name}" for alias in node.names)]
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return [f"{node.value.id}.{node.attr}", node.attr]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    return [node.id] if isinstance(node, ast.Name) else []
