@@ -134,6 +134,10 @@ def with_rint(x: torch.Tensor, scale: float) -> torch.Tensor:
     return torch.from_numpy(np.clip(q, -127, 127).astype(np.int8))
 
 
+def divided_in_double(x: torch.Tensor, scale: float) -> torch.Tensor:
+    return (x.double() / scale).round().clamp(-127, 127).to(torch.int8)
+
+
 def clamped_first(x: torch.Tensor, scale: float) -> torch.Tensor:
     return (x / torch.tensor(scale, dtype=x.dtype)).clamp(-127, 127).round().to(torch.int8)
 

@@ -31,17 +31,10 @@ def one_outlier(g: torch.Generator, size: float) -> torch.Tensor:
     return x
 
 
-def log_normal(g: torch.Generator) -> torch.Tensor:
-    """Sizes spread over many octaves."""
-    return (torch.randn(VALUES, generator=g) * 2.5).exp() * torch.where(
-        torch.rand(VALUES, generator=g) < 0.5, -1.0, 1.0
-    )
-
-
-def two_heads(g: torch.Generator) -> torch.Tensor:
-    """Seven heads of size 1, and 32 values of a head that is a hundred times as large."""
+def large_values(g: torch.Generator, count: int, factor: float) -> torch.Tensor:
+    """Normal values, `count` of them made larger: an outlier channel, or a head of another size."""
     x = torch.randn(VALUES, generator=g)
-    x[:8] *= 100
+    x[:count] *= factor
     return x
 
 
@@ -55,8 +48,8 @@ def shapes_of_data(seed: int) -> list[tuple[str, torch.Tensor]]:
         "two levels": two_levels,
         "normal, one value at 40": lambda g: one_outlier(g, 40.0),
         "normal, one value at -300": lambda g: one_outlier(g, -300.0),
-        "log-normal": log_normal,
-        "normal, 8 values times 100": two_heads,
+        "normal, 64 values times 30": lambda g: large_values(g, 64, 30.0),
+        "normal, 8 values times 100": lambda g: large_values(g, 8, 100.0),
     }
     drawn = [
         (name, make(g) * 10.0 ** float(torch.randint(-6, 7, (), generator=g)))

@@ -132,7 +132,7 @@ QUANTIZE = Exercise(
             ),
         ),
     ),
-    variants=(answers_int8.with_rint, answers_int8.clamped_first),
+    variants=(answers_int8.with_rint, answers_int8.clamped_first, answers_int8.divided_in_double),
     show=show_scaled,
 )
 
