@@ -139,7 +139,7 @@ def run_notebook(python: Path, notebook: dict, folder: Path):
         timeout=CELL_SECONDS,
         resources={"metadata": {"path": str(folder)}},
     )
-    return client.execute(env=kernel_environment(folder))
+    return client.execute(env=kernel_environment(folder), cleanup_kc=True)  # the manager is ours: end its kernel
 
 
 @contextmanager
