@@ -33,7 +33,8 @@ from fp8lab.rounding import encode_exact, encode_nearest, nearest_is_possible, t
 OVERFLOWS = ("saturate", "nan", "inf")
 ROUNDINGS = ("nearest_even", "nearest_away", "toward_zero", "toward_positive", "stochastic")
 
-# Elements per block on a CPU: what a block needs stays in the second-level cache. Accelerators take the whole tensor.
+# Elements per block and thread on a CPU: what a block needs stays in the second-level cache, and one core keeps another
+# waiting only seldom. Accelerators take the whole tensor.
 _CAST_BLOCK, _EXACT_BLOCK, _DECODE_BLOCK = 1 << 17, 1 << 15, 1 << 18
 
 
@@ -134,18 +135,21 @@ def refuse_inexpressible(x: torch.Tensor, fmt: FloatFormat) -> None:
 
 
 def _blocks(x: torch.Tensor, size: int):
-    size = size if x.device.type == "cpu" else max(x.numel(), 1)
+    size = size * torch.get_num_threads() if x.device.type == "cpu" else max(x.numel(), 1)
     for start in range(0, x.numel(), size):
         yield slice(start, start + size)
 
 
 def _clamp_and_cast(x: torch.Tensor, fmt: FloatFormat, codes: torch.Tensor) -> None:
     """torch's cast where it was found exact. The clamp comes first: torch releases differ in what overflow becomes."""
-    cast = codes.view(torch_dtype(fmt))
-    clamped = torch.empty(min(_CAST_BLOCK, x.numel()) if x.device.type == "cpu" else x.numel(), device=x.device)
+    cast, clamped = codes.view(torch_dtype(fmt)), torch.empty(0, dtype=torch.float32, device=x.device)
     for here in _blocks(x, _CAST_BLOCK):
         block = x[here]
-        cast[here].copy_(clamped[: len(block)].copy_(block).clamp_(-fmt.max_finite, fmt.max_finite))
+        clamped.resize_(len(block))  # the memory of the first block serves them all
+        if x.dtype != torch.float32:
+            block = clamped.copy_(block)  # a clamp of bfloat16 loses the sign of NaN
+        torch.clamp(block, -fmt.max_finite, fmt.max_finite, out=clamped)
+        cast[here].copy_(clamped)
 
 
 @cache

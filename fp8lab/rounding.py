@@ -143,7 +143,7 @@ def torch_dtype(fmt: FloatFormat) -> torch.dtype | None:
 
 @cache
 def torch_cast_is_exact(fmt: FloatFormat, device_type: str) -> bool:
-    """Whether torch's clamp and cast give our bytes on this device: asked once, with 327,680 numbers (milliseconds).
+    """Whether torch's clamp and cast of float32 give our bytes on this device: asked once, with 327,680 numbers.
 
     Asked and not assumed, because casts have changed between releases and differ between devices. The numbers are all
     bfloat16 ones, among them every tie of these formats, with their float32 neighbours, infinities and NaNs.

@@ -260,10 +260,12 @@ def test_blocks_join_without_a_seam(dtype):
 def test_with_and_without_torchs_cast(name, monkeypatch):
     """A torch whose cast differs is noticed and not used: same bytes without it."""
     x = torch.randn(1 << 16) * torch.logspace(-9, 9, 1 << 16, base=2)
+    dtypes = (torch.float32, torch.bfloat16, torch.float16)
     assert torch_cast_is_exact(FORMATS[name], "cpu")
-    with_cast = encode(x, name)
-    monkeypatch.setattr("fp8lab.codec.torch_cast_is_exact", lambda fmt, device: False)
-    assert torch.equal(encode(x, name), with_cast)
+    with_cast = [encode(x.to(dtype), name) for dtype in dtypes]
+    monkeypatch.setattr("fp8lab.codec.torch_cast_is_exact", lambda *what: False)
+    for dtype, codes in zip(dtypes, with_cast):
+        assert torch.equal(encode(x.to(dtype), name), codes)
 
 
 def test_a_wrong_cast_is_found_out(monkeypatch):
