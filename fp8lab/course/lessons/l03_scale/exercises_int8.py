@@ -39,8 +39,8 @@ QUANTIZE = Exercise(
             "`torch.round` 与第二课一样，平局取偶。网格是对称的：`.clamp(-127, 127)`，这样 -x 的编码就是 -q。",
         ),
         Text(
-            "`torch.round(x / scale).clamp(-127, 127).to(torch.int8)`",
-            "`torch.round(x / scale).clamp(-127, 127).to(torch.int8)`",
+            "All in one line: `torch.round(x / scale).clamp(-127, 127).to(torch.int8)`.",
+            "一行写完：`torch.round(x / scale).clamp(-127, 127).to(torch.int8)`。",
         ),
     ),
     reference=answers_int8.quantize_int8,
@@ -147,7 +147,7 @@ DEQUANTIZE = Exercise(
             "The codes are small integers, the result has fractions: go to float32 first.",
             "编码是小整数，结果有小数：先转成 float32。",
         ),
-        Text("`codes.float() * scale`", "`codes.float() * scale`"),
+        Text("Widened, then multiplied: `codes.float() * scale`.", "先加宽，再相乘：`codes.float() * scale`。"),
     ),
     reference=answers_int8.dequantize_int8,
     misconceptions=(
