@@ -59,7 +59,7 @@ def run_cells(notebook: dict[str, Any], folder: Path, root: Path) -> dict[str, A
     )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        # stderr: the kernel's own log, not its cells'. cleanup_kc: the manager is ours, so its kernel ends with the run.
+        # stderr: the kernel's own log, not its cells'. cleanup_kc: the manager is ours, so its kernel ends with this.
         client.execute(env=_environment(root), stderr=subprocess.DEVNULL, cleanup_kc=True)
     except Exception as error:
         cell = next((c for c in node.cells if _failed(c)), None)
