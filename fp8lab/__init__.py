@@ -19,8 +19,11 @@ _HOME = {  # public name -> the module that defines it
     "FORMATS": "fp8lab.formats",
     "FloatFormat": "fp8lab.formats",
     "get_format": "fp8lab.formats",
+    **dict.fromkeys(("PerTensor", "PerHead", "PerToken", "PerChannel", "Group"), "fp8lab.granularity"),
+    "QuantizedTensor": "fp8lab.quantized",
+    "FP8KVCacheSim": "fp8lab.sim",
 }
-_MODULES = ("codec", "formats")
+_MODULES = ("codec", "formats", "fold", "metrics", "mx", "quantize", "rotate", "scales")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

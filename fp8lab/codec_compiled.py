@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType
 
 import torch
 
 from fp8lab.codec import check_options, refuse_inexpressible
 from fp8lab.codec_arguments import codes_tensor, output_tensor, real_tensor
+from fp8lab.compiling import compile_alone, run_compiled
 from fp8lab.float_format import FloatFormat
 from fp8lab.formats import E4M3FN, get_format
 from fp8lab.rounding import decode_bits, encode_nearest, nearest_is_possible
@@ -45,12 +45,14 @@ def encode(x, fmt: FloatFormat | str = E4M3FN, *, overflow: str = "saturate", ou
     refuse_inexpressible(x, fmt)
     source, encoder = x.reshape(-1), _encoder(fmt, overflow)
     target = codes.view(-1) if codes.is_contiguous() else torch.empty_like(source, dtype=torch.uint8)
+    if not source.numel():
+        return codes
     if x.dtype == torch.float32 or x.device.type != "cpu":
-        _run(encoder, source.float(), target)
+        run_compiled(encoder, source.float(), target)
     else:
         for start in range(0, len(source), _WIDEN_BLOCK):
             here = slice(start, start + _WIDEN_BLOCK)
-            _run(encoder, source[here].float(), target[here])
+            run_compiled(encoder, source[here].float(), target[here])
     return codes if codes.is_contiguous() else codes.copy_(target.view(x.shape))
 
 
@@ -61,7 +63,8 @@ def decode(codes, fmt: FloatFormat | str = E4M3FN, *, out: torch.Tensor | None =
     values = output_tensor(out, codes.shape, torch.float32, codes)
     source = codes.reshape(-1)
     target = values.view(-1) if values.is_contiguous() else torch.empty_like(source, dtype=torch.float32)
-    _run(_decoder(fmt), source, target)
+    if source.numel():
+        run_compiled(_decoder(fmt), source, target)
     return values if values.is_contiguous() else values.copy_(target.view(codes.shape))
 
 
@@ -70,7 +73,7 @@ def _encoder(fmt: FloatFormat, overflow: str) -> Callable:
     def encoder(source, target):
         target.copy_(encode_nearest(source, fmt, overflow))
 
-    return _compiled(encoder)
+    return compile_alone(encoder)
 
 
 @cache
@@ -78,26 +81,4 @@ def _decoder(fmt: FloatFormat) -> Callable:
     def decoder(source, target):
         target.copy_(decode_bits(source, fmt))
 
-    return _compiled(decoder)
-
-
-def _compiled(function: FunctionType) -> Callable:
-    """torch.compile of a copy with a code object of its own: the limit on recompilations counts per code object."""
-    code = function.__code__.replace()
-    copy = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
-    return torch.compile(copy, fullgraph=True)
-
-
-def _run(function: Callable, source: torch.Tensor, target: torch.Tensor) -> None:
-    if not source.numel():
-        return
-    for tensor in (source, target):
-        torch._dynamo.maybe_mark_dynamic(tensor, 0)
-    try:
-        with torch._dynamo.config.patch(specialize_int=True):  # the numbers of a format are constants, not inputs
-            function(source, target)
-    except torch._dynamo.exc.TorchDynamoException as error:
-        raise RuntimeError(
-            "torch.compile failed: it needs a working C++ compiler (install g++ or clang, or set CXX), and Triton on a"
-            f" GPU; fp8lab.encode and fp8lab.decode need neither. It said: {str(error).splitlines()[0]}"
-        ) from error
+    return compile_alone(decoder)

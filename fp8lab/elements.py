@@ -13,6 +13,7 @@ import torch
 
 from fp8lab.codec import decode, encode
 from fp8lab.formats import FORMATS, FloatFormat, get_format
+from fp8lab.rounding import torch_cast_is_exact, torch_dtype
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,21 @@ def element_format(fmt: ElementFormat | str) -> ElementFormat:
     return resolved
 
 
-def encode_elements(scaled: torch.Tensor, fmt: ElementFormat, out: torch.Tensor | None = None) -> torch.Tensor:
+def encode_elements(
+    scaled: torch.Tensor, fmt: ElementFormat, out: torch.Tensor | None = None, inside: bool = False
+) -> torch.Tensor:
     """Codes nearest to values already divided by their scale: ties to even, saturating at the largest finite value.
 
-    `scaled` is finite float32; the codes are int8 for integers, uint8 for float formats.
+    `scaled` is finite float32; the codes are int8 for integers, uint8 for float formats. `inside` promises that no
+    value rounds to anything beyond the largest finite one, so that torch's cast can do without a clamp.
 
     >>> encode_elements(torch.tensor([0.5, 1.5, 2.5, -0.6, 200.0]), INT8).tolist()
     [0, 2, 2, -1, 127]
     """
     if isinstance(fmt, FloatFormat):
+        if inside and out is not None and torch_cast_is_exact(fmt, scaled.device.type):
+            out.view(torch_dtype(fmt)).copy_(scaled)
+            return out
         return encode(scaled, fmt, overflow="saturate", out=out)
     rounded = torch.round(scaled).clamp_(-fmt.max_finite, fmt.max_finite)
     return rounded.to(torch.int8) if out is None else out.copy_(rounded)

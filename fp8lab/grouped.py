@@ -15,7 +15,8 @@ from fp8lab.compiled import dequantize_compiled, quantize_compiled
 from fp8lab.elements import ElementFormat, decode_elements, encode_elements
 from fp8lab.scales import StorageFormat, load, store
 
-BLOCK_VALUES = 1 << 19  # float32 values worked on at a time: 2 MiB, the size that measured best from 2^15 to 2^21
+BLOCK_VALUES = 1 << 19  # float32 values worked on at a time, 2 MiB: best of 2^14 to 2^22 (benchmarks/grouped.py)
+ROUNDS_DOWN = 1 + 2.0**-7  # this much above the largest finite value still rounds to it, in all 8-bit formats
 
 
 def group_size_of_rows(shape: tuple[int, ...], blocks: tuple[int, ...]) -> int:
@@ -27,11 +28,11 @@ def group_size_of_rows(shape: tuple[int, ...], blocks: tuple[int, ...]) -> int:
     return blocks[-1] if shape and all(block == 1 for block in blocks[:-1]) and 0 not in shape else 0
 
 
-def _parts(width: int, size: int) -> list[tuple[int, int, int, int]]:
-    """Columns of the full groups and of the short last one: (first column, columns, first group, group size)."""
+def _parts(width: int, size: int) -> list[tuple[slice, slice, int]]:
+    """(columns, groups, group length) of the full groups and of the short last one."""
     full = width // size
-    parts = [(0, full * size, 0, size)] if full else []
-    return parts + ([(full * size, width - full * size, full, width % size)] if width % size else [])
+    parts = [(slice(0, full * size), slice(0, full), size)] if full else []
+    return parts + ([(slice(full * size, width), slice(full, full + 1), width % size)] if width % size else [])
 
 
 def scales_of_absmax(absmax: torch.Tensor, storage: StorageFormat, qmax: float) -> torch.Tensor:
@@ -56,39 +57,45 @@ def quantize_rows(
 
     False, with the work unfinished, when a group holds NaN or inf (or a value beyond float32).
     """
-    width = x.shape[-1]
+    width, plain = x.shape[-1], x.dtype == torch.float32
     x, codes, stored = x.reshape(-1, width), codes.view(-1, width), stored.view(-1, stored.shape[-1])
-    rows = len(x) if compiled else max(1, BLOCK_VALUES // width)
-    buffer = None if compiled else torch.empty(min(rows, len(x)) * width, dtype=torch.float32, device=x.device)
+    rows = _rows_at_a_time(x, compiled and plain)
+    buffer = (
+        None if compiled and plain else torch.empty(min(rows, len(x)) * width, dtype=torch.float32, device=x.device)
+    )
     for top in range(0, len(x), rows):
         here = slice(top, top + rows)
-        for column, columns, group, length in _parts(width, size):
-            values = x[here, column : column + columns].unflatten(-1, (-1, length))  # [rows, groups, length]
-            target = codes[here, column : column + columns].unflatten(-1, (-1, length))
-            kept = stored[here, group : group + columns // length]
+        for columns, groups, length in _parts(width, size):
+            values = x[here, columns].unflatten(-1, (-1, length))  # [rows, groups, length]
+            target, kept = codes[here, columns].unflatten(-1, (-1, length)), stored[here, groups]
+            work = None if buffer is None else buffer[: values.numel()].view(values.shape)
             if compiled:
-                finite = bool(quantize_compiled(values, target, kept, fmt, storage).amax().isfinite())
+                wide = values if plain else work.copy_(values)
+                finite = bool(quantize_compiled(wide, target, kept, fmt, storage).amax().isfinite())
             else:
-                finite = _quantize_block(values, target, kept, buffer, fmt, storage)
+                finite = _quantize_block(values, target, kept, work, fmt, storage)
             if not finite:
                 return False
     return True
 
 
-def _quantize_block(values, target, kept, buffer, fmt: ElementFormat, storage: StorageFormat) -> bool:
-    """One block, [rows, groups, length], through one buffer that stays in the cache."""
-    work = buffer[: values.numel()].view(values.shape)
+def _rows_at_a_time(x: torch.Tensor, whole: bool) -> int:
+    return len(x) if whole or x.device.type != "cpu" else max(1, BLOCK_VALUES // x.shape[-1])
+
+
+def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage: StorageFormat) -> bool:
+    """One block, [rows, groups, length], by way of one buffer of its shape that stays in the cache."""
     plain = values.dtype == torch.float32
     absmax = torch.abs(values, out=work).amax(-1) if plain else work.copy_(values).abs_().amax(-1)
     if not bool(absmax.amax().isfinite()):
         return False
     kept.copy_(scales_of_absmax(absmax, storage, float(fmt.max_finite)))
-    divisor = load(kept, storage).unsqueeze(-1)
-    scaled = torch.div(values, divisor, out=work) if plain else work.copy_(values).div_(divisor)
-    if target.is_contiguous():
-        encode_elements(scaled, fmt, out=target)
-    else:
-        target.copy_(encode_elements(scaled, fmt))
+    divisor = load(kept, storage)
+    inside = float((absmax / divisor).amax()) <= fmt.max_finite * ROUNDS_DOWN
+    scaled = (
+        torch.div(values, divisor.unsqueeze(-1), out=work) if plain else work.copy_(values).div_(divisor.unsqueeze(-1))
+    )
+    encode_elements(scaled, fmt, out=target, inside=inside)
     return True
 
 
@@ -97,25 +104,21 @@ def dequantize_rows(
 ) -> torch.Tensor:
     """Fill out [*, D] with code x scale, from codes [*, D] and float32 scales [*, groups]. out may be any float
     dtype."""
-    width = codes.shape[-1]
+    width, plain = codes.shape[-1], out.dtype == torch.float32
     codes, scales, values = codes.view(-1, width), scales.reshape(-1, scales.shape[-1]), out.view(-1, width)
-    rows = len(codes) if compiled else max(1, BLOCK_VALUES // width)
-    direct = compiled or out.dtype == torch.float32
-    buffer = None if direct else torch.empty(min(rows, len(codes)), width, dtype=torch.float32, device=codes.device)
+    rows = _rows_at_a_time(codes, compiled and plain)
+    buffer = None if plain else torch.empty(min(rows, len(codes)), width, dtype=torch.float32, device=codes.device)
     for top in range(0, len(codes), rows):
         here = slice(top, top + rows)
-        work = values[here] if direct else buffer[: len(codes[here])]
+        work = values[here] if plain else buffer[: len(codes[here])]
         if not compiled:
             decode_elements(codes[here], fmt, out=work)
-        for column, columns, group, length in _parts(width, size):
-            part = work[:, column : column + columns].unflatten(-1, (-1, length))
-            ruler = scales[here, group : group + columns // length]
+        for columns, groups, length in _parts(width, size):
+            part, ruler = work[:, columns].unflatten(-1, (-1, length)), scales[here, groups]
             if compiled:
-                dequantize_compiled(
-                    codes[here, column : column + columns].unflatten(-1, (-1, length)), ruler, part, fmt
-                )
+                dequantize_compiled(codes[here, columns].unflatten(-1, (-1, length)), ruler, part, fmt)
             else:
                 part.mul_(ruler.unsqueeze(-1))
-        if not direct:
+        if not plain:
             values[here] = work
     return out
