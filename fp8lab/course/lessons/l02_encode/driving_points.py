@@ -51,19 +51,20 @@ def code_of(answer: Any, x: float, fmt: FloatFormat, policy: str) -> str:
     return code_text(answer(x, fmt, policy), fmt)
 
 
-def where(x: float, fmt: FloatFormat = E4M3FN) -> str:
-    """A number and the codes around it.
+def where(x: float, fmt: FloatFormat = E4M3FN, *, decimal: bool = False) -> str:
+    """A number and the codes around it; `decimal` adds the codes as an integer tensor prints them.
 
-    >>> where(17.5), where(-1000.0)
-    ('x = 17.5, between 0x58 (16.0) and 0x59 (18.0)', 'x = -1000.0')
+    >>> where(17.5), where(-1000.0), where(16.0, decimal=True)
+    ('x = 17.5, between 0x58 (16.0) and 0x59 (18.0)', 'x = -1000.0', 'x = 16.0, exactly 0x58 = 88')
     """
     low, high = bracket(x, fmt) if math.isfinite(x) else (None, None)
     low, high = (0 if code == fmt.sign_mask else code for code in (low, high))  # one zero is enough here
     if low is None or high is None:
         return f"x = {x!r}"
+    codes = [f"0x{code:02X} = {code}" if decimal else f"0x{code:02X}" for code in (low, high)]
     if low == high:
-        return f"x = {x!r}, exactly 0x{low:02X}"
-    return f"x = {x!r}, between 0x{low:02X} ({value(low, fmt)!r}) and 0x{high:02X} ({value(high, fmt)!r})"
+        return f"x = {x!r}, exactly {codes[0]}"
+    return f"x = {x!r}, between {codes[0]} ({value(low, fmt)!r}) and {codes[1]} ({value(high, fmt)!r})"
 
 
 def around(points: Any) -> list[float]:

@@ -19,7 +19,7 @@ def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
         return "the tensor that was passed in"
     x = inputs[name] if name in inputs else inputs["shaped"][name]
     fmt = get_format(rest) if rest.upper().startswith("E") else E4M3FN
-    return f"{array}: {where(float(x[index]), fmt)}"
+    return f"{array}: {where(float(x[index]), fmt, decimal=True)}"
 
 
 def show_codec(inputs, array: str, index: tuple[int, ...]) -> str:
