@@ -25,7 +25,7 @@ from fp8lab.float_format import FloatFormat
 from fp8lab.formats import E4M3FN, get_format
 from fp8lab.rounding import decode_bits, encode_nearest, nearest_is_possible
 
-_WIDEN_BLOCK = 1 << 18  # elements of 16 bits, widened to float32 before the compiled loop
+_WIDEN_BLOCK = 1 << 18  # elements of 16 bits per thread, widened to float32 before the compiled loop
 
 
 def encode(x, fmt: FloatFormat | str = E4M3FN, *, overflow: str = "saturate", out: torch.Tensor | None = None):
@@ -50,9 +50,10 @@ def encode(x, fmt: FloatFormat | str = E4M3FN, *, overflow: str = "saturate", ou
     if x.dtype == torch.float32 or x.device.type != "cpu":
         run_compiled(encoder, source.float(), target)
     else:
-        for start in range(0, len(source), _WIDEN_BLOCK):
-            here = slice(start, start + _WIDEN_BLOCK)
-            run_compiled(encoder, source[here].float(), target[here])
+        wide = torch.empty(min(len(source), _WIDEN_BLOCK * torch.get_num_threads()))
+        for start in range(0, len(source), len(wide)):
+            block, codes_here = source[start : start + len(wide)], target[start : start + len(wide)]
+            run_compiled(encoder, wide[: len(block)].copy_(block), codes_here)
     return codes if codes.is_contiguous() else codes.copy_(target.view(x.shape))
 
 
