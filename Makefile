@@ -4,6 +4,7 @@
 #   PYTHON=python3.12     which Python makes the environment      PORT=8899       where JupyterLab listens
 #   PIP_FLAGS="..."       extra flags for pip install             LANG=en|zh      language of the notebooks
 #   PYTEST_FLAGS="..."    extra flags for pytest                  BENCH=codec     one benchmark instead of all
+#   JOBS=2                test files that run at the same time (0: all in one process)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab test build bench clean
@@ -13,6 +14,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP_FLAGS ?=
 PYTEST_FLAGS ?=
+JOBS ?= 2
 PORT ?=
 BENCH ?= *
 
@@ -26,21 +28,21 @@ FIND_PYTHON = for newest in 13 99; do for p in python3 python3.13 python3.12 pyt
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
-	@echo "  variables: PYTHON= PORT= LANG=en|zh PIP_FLAGS= PYTEST_FLAGS= BENCH= (see the top of the Makefile)"
+	@echo "  variables: PYTHON= PORT= LANG=en|zh PIP_FLAGS= PYTEST_FLAGS= JOBS= BENCH= (see the top of the Makefile)"
 
 lab: $(VENV)/lab.stamp ## open JupyterLab on the learner notebooks (PORT=8899, LANG=zh)
 	@$(PY) -m fp8lab.cli lab --lang $(EDITION) $(if $(PORT),--port "$(PORT)")
 
 test: $(VENV)/test.stamp ## run every test
 	@echo "==> running the tests"
-	@$(PY) -m pytest $(PYTEST_FLAGS)
+	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_FLAGS)
 
 build: $(VENV)/test.stamp ## regenerate notebooks/, solutions/*/*.ipynb and the packaged lessons from solutions/*.md
 	@echo "==> building the lessons"
 	@$(PY) -m fp8lab.cli build
 
 bench: $(VENV)/test.stamp ## run the benchmarks (BENCH=codec for benchmarks/codec.py alone)
-	@set -e; for script in benchmarks/$(BENCH).py; do echo "==> $$script"; $(PY) "$$script"; done
+	@set -e; for script in benchmarks/$(BENCH).py; do echo "==> $$script"; PYTHONPATH=tests $(PY) "$$script"; done
 
 clean: ## remove the environment and everything that tools left behind (never a notebook)
 	@echo "==> removing $(VENV), build, dist and caches"
