@@ -1,16 +1,14 @@
 """A real JupyterLab and a real Chromium, for tests that work a notebook as a learner does: mouse, keys, eyes.
 
-    from browser import lab, learner  # noqa: F401   (fixtures)
-
     @pytest.mark.browser
     def test_…(learner):
         page = learner.open(notebook)      # a notebook dict, or the path of one
         page.run_all()
         page.text_of("check-1-4")
 
-`lab` is one server for a whole test session on a temporary folder, a free port, no token, and settings of its own;
-`learner` is a fresh browser page on it. Under CI=true a missing tool is a failure, elsewhere a skip
-that says what to install.
+`lab` and `learner` are fixtures of conftest.py. `lab` is one server for a whole test session on a temporary folder, a
+free port, no token, and settings of its own; `learner` is a fresh browser page on it. Under CI=true a missing tool is a
+failure, elsewhere a skip that says what to install.
 """
 
 from __future__ import annotations

@@ -17,6 +17,10 @@ if not torch.cuda.is_available():
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # `from browser import ...`, `from oracles import ...` in a test
 
+# Here, not in the tests that use them: a fixture that several files import exists once per file, and a second
+# Playwright in one process does not start.
+from browser import chromium, lab, learner  # noqa: E402, F401
+
 
 @pytest.fixture(autouse=True)
 def _own_progress(tmp_path, monkeypatch):

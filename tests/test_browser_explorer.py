@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from browser import chromium, lab, learner, one_cell  # noqa: F401
+from browser import one_cell
 from PIL import Image
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,7 @@ def reading(page, want: str) -> None:
     page.cell(0).locator(".fp8-formula b", has_text=want).wait_for(timeout=15_000)
 
 
-def test_bits_toggle_with_the_mouse_and_with_the_keyboard(learner):  # noqa: F811
+def test_bits_toggle_with_the_mouse_and_with_the_keyboard(learner):
     page = learner.open(one_cell(SHOW))
     page.run_all()
     reading(page, "= 128")
@@ -37,7 +37,7 @@ def test_bits_toggle_with_the_mouse_and_with_the_keyboard(learner):  # noqa: F81
     assert page.focus_is_inside(0), "keys went to the notebook and not to the explorer"
 
 
-def test_steps_slider_menu_and_entries_answer_to_keys(learner):  # noqa: F811
+def test_steps_slider_menu_and_entries_answer_to_keys(learner):
     page = learner.open(one_cell(SHOW))
     page.run_all()
     reading(page, "= 128")
@@ -65,7 +65,7 @@ def test_steps_slider_menu_and_entries_answer_to_keys(learner):  # noqa: F811
     reading(page, "inf")
 
 
-def test_the_rounding_explorer_follows_x_and_its_switches(learner):  # noqa: F811
+def test_the_rounding_explorer_follows_x_and_its_switches(learner):
     page = learner.open(one_cell("from fp8lab.explore import rounding_explorer\nrounding_explorer(overflow='nan')"))
     page.run_all()
     cell = page.cell(0)
@@ -83,7 +83,7 @@ def test_the_rounding_explorer_follows_x_and_its_switches(learner):  # noqa: F81
     assert 448 < float(x.input_value()) < 464
 
 
-def test_the_histogram_explorer_follows_its_menus(learner):  # noqa: F811
+def test_the_histogram_explorer_follows_its_menus(learner):
     page = learner.open(one_cell("from fp8lab.explore import histogram_explorer\nhistogram_explorer(fmt='int8')"))
     page.run_all()
     cell = page.cell(0)
@@ -97,7 +97,7 @@ def test_the_histogram_explorer_follows_its_menus(learner):  # noqa: F811
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_both_themes_are_legible(learner, theme, lang):  # noqa: F811
+def test_both_themes_are_legible(learner, theme, lang):
     page = learner.open(one_cell(SHOW.replace("0x70", f"0x70, lang={lang!r}")), theme=theme)
     page.run_all()
     reading(page, "= 128")

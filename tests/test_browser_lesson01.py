@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browser import NotebookPage, chromium, lab, learner  # noqa: F401
+from browser import NotebookPage
 
 from fp8lab.course.build import packaged
 from fp8lab.course.registry import exercise, lesson_exercises
@@ -52,7 +52,7 @@ def type_into_hole(page: NotebookPage, key: str, lines: str) -> None:
 @pytest.mark.parametrize(
     "lang, untouched, blocked", [("en", "Not attempted yet", "Blocked by"), ("zh", "还没有作答", "先要完成")]
 )
-def test_an_untouched_notebook_runs_through_and_says_what_is_not_attempted(learner, lang, untouched, blocked):  # noqa: F811
+def test_an_untouched_notebook_runs_through_and_says_what_is_not_attempted(learner, lang, untouched, blocked):
     page = learner.open(ROOT / "notebooks" / lang / f"{NAME}.ipynb", name=f"untouched_{lang}.ipynb")
     page.run_all()
     exercises = lesson_exercises(NAME)
@@ -66,7 +66,7 @@ def test_an_untouched_notebook_runs_through_and_says_what_is_not_attempted(learn
     assert page.page.locator(".jp-OutputArea-output img").count() >= 2, "the pictures"
 
 
-def test_a_wrong_answer_is_named_and_the_right_one_passes(learner):  # noqa: F811
+def test_a_wrong_answer_is_named_and_the_right_one_passes(learner):
     page = learner.open(ROOT / "notebooks" / "en" / f"{NAME}.ipynb", name="worked.ipynb")
     page.run_all()
     for key in ("1.1", "1.2", "1.3"):
@@ -84,7 +84,7 @@ def test_a_wrong_answer_is_named_and_the_right_one_passes(learner):  # noqa: F81
     assert "✓" in said and habit.explain.get("en")[:60] not in said
 
 
-def test_the_lesson_s_explorer_reads_256_448_and_nan(learner):  # noqa: F811
+def test_the_lesson_s_explorer_reads_256_448_and_nan(learner):
     page = learner.open(ROOT / "notebooks" / "en" / f"{NAME}.ipynb", name="explorer.ipynb")
     page.run_all()
     explorer = page.page.locator(".fp8-explorer")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
-import time
 from fractions import Fraction
 
 import ml_dtypes
@@ -15,7 +13,6 @@ from learner import Desk
 from wrong_lesson_02 import WRONG
 
 from fp8lab import codec
-from fp8lab.course.check import verdict
 from fp8lab.course.lessons.l02_encode import answers_edges, answers_neighbours, answers_tensor, driving
 from fp8lab.course.lessons.l02_encode.driving_codecs import codecs
 from fp8lab.course.lessons.l02_encode.driving_points import MIDDLES, VALUES
@@ -49,21 +46,6 @@ def test_many_other_mistakes_are_tried(exercise):
 def test_other_mistakes_are_refused(desk, key, name, seed):
     result = desk.judged(key, WRONG[key][name], seed=seed)
     assert result.state in ("wrong", "error") and result.points == 0
-
-
-@pytest.mark.parametrize("exercise", LESSON, ids=lambda e: e.key)
-def test_an_answer_arrives_in_time(exercise):
-    verdict(exercise, exercise.reference, 0)  # references and known mistakes are computed once per session
-    worst = 0.0
-    for wrong in (exercise.reference, *(m.answer for m in exercise.misconceptions)):
-        verdict(exercise, wrong, 0)
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            verdict(exercise, wrong, 0)
-            times.append(time.perf_counter() - start)
-        worst = max(worst, statistics.median(times))
-    assert worst < 1.0, f"{worst:.2f} s; the goal on an idle machine is 0.3"
 
 
 # ---- the references, held against others
