@@ -1,0 +1,63 @@
+"""What the group-size explorer says, in both languages. Figures stay in English and symbols."""
+
+from __future__ import annotations
+
+EN = {
+    "data": "data",
+    "K": "made-up K: outlier channels",
+    "V": "made-up V: outlier tokens",
+    "strength": "outliers ×",
+    "outliers": "how many",
+    "way": "format",
+    "place": "per scale",
+    "metric": "axis",
+    "error": "median relative error",
+    "sqnr": "SQNR",
+    "bytes": "bytes per value",
+    "smaller": "smaller than bf16",
+    "exact": "exact",
+    "lost": "lost",
+    "int8": "int8",
+    "E4M3FN": "E4M3FN",
+    "E4M3FN, 2^n": "E4M3FN, power-of-two scale",
+    "E4M3FN, no scale": "E4M3FN, no scale",
+    "int4": "int4",
+    "E2M1FN": "E2M1FN (FP4)",
+    "token": "one token",
+    "head": "one head",
+    "tensor": "the tensor",
+    "values": "{n} values",
+    "as text": "the same as text",
+    "cannot": "This tensor does not work: {reason}",
+}
+
+ZH = {
+    "data": "数据",
+    "K": "合成 K：离群通道",
+    "V": "合成 V：离群 token",
+    "strength": "离群 ×",
+    "outliers": "离群个数",
+    "way": "格式",
+    "place": "每个尺度",
+    "metric": "纵轴",
+    "error": "相对误差中位数",
+    "sqnr": "SQNR",
+    "bytes": "每个值的字节数",
+    "smaller": "相对 bf16 缩小",
+    "exact": "精确",
+    "lost": "丢失",
+    "int8": "int8",
+    "E4M3FN": "E4M3FN",
+    "E4M3FN, 2^n": "E4M3FN，2 的幂尺度",
+    "E4M3FN, no scale": "E4M3FN，不用尺度",
+    "int4": "int4",
+    "E2M1FN": "E2M1FN（FP4）",
+    "token": "一个 token",
+    "head": "一个头",
+    "tensor": "整个张量",
+    "values": "{n} 个值",
+    "as text": "文字版",
+    "cannot": "这个张量行不通：{reason}",
+}
+
+WORDS = {"en": EN, "zh": ZH}
