@@ -31,7 +31,7 @@ import ctypes, torch
 from fp8lab.quantize import Group, quantize
 def status(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
-quantize(torch.randn(64, 128, dtype=torch.{dtype}), "E4M3FN", Group({size}))
+quantize(torch.randn(8192, 128, dtype=torch.{dtype}), "E4M3FN", Group({size}))  # pages of code, threads
 ctypes.CDLL(None).malloc_trim(0)  # memory freed since the start would hide what comes now
 before = status("VmRSS")
 x = torch.empty({shape}, dtype=torch.{dtype})

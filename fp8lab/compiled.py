@@ -25,10 +25,10 @@ REDUCED_WIDTH = 16  # one vector register of float32: below this the reduction i
 def quantize_compiled(
     x: torch.Tensor, codes: torch.Tensor, stored: torch.Tensor, fmt: ElementFormat, storage: StorageFormat
 ) -> torch.Tensor:
-    """Fill codes [rows, groups, size] and stored [rows, groups] from float32 x [rows, groups, size]; returns absmax.
+    """Fill codes [rows, groups, size] and stored [rows, groups] from float32 x [rows, groups, size].
 
-    Storage: float32, bfloat16 or E8M0FNU; E4M3FN scales are checked by value, which cannot be compiled. Where absmax is
-    not finite, codes and scales mean nothing. RuntimeError without a compiler.
+    Returns the largest absmax: where it is not finite, codes and scales mean nothing. Storage: float32, bfloat16 or
+    E8M0FNU; E4M3FN scales are checked by value, which cannot be compiled. RuntimeError without a compiler.
     """
     return run_compiled(_quantize_for(fmt, storage, _layout(x, codes, stored)), x, codes, stored)
 
@@ -61,7 +61,7 @@ def _quantize_for(fmt: ElementFormat, storage: StorageFormat, layout: tuple) -> 
             codes.copy_(torch.round(scaled).clamp(-qmax, qmax).to(torch.int8))
         else:
             codes.copy_(encode_nearest(scaled, fmt, "saturate").to(torch.uint8))
-        return absmax
+        return absmax.amax()
 
     return compile_alone(grouped)
 

@@ -71,7 +71,7 @@ def quantize_rows(
             work = None if buffer is None else buffer[: values.numel()].view(values.shape)
             if compiled:
                 wide = values if plain else work.copy_(values)
-                finite = bool(quantize_compiled(wide, target, kept, fmt, storage).amax().isfinite())
+                finite = bool(quantize_compiled(wide, target, kept, fmt, storage).isfinite())
             else:
                 finite = _quantize_block(values, target, kept, work, fmt, storage)
             if not finite:
@@ -80,7 +80,9 @@ def quantize_rows(
 
 
 def _rows_at_a_time(x: torch.Tensor, whole: bool) -> int:
-    return len(x) if whole or x.device.type != "cpu" else max(1, BLOCK_VALUES // x.shape[-1])
+    if whole or x.device.type != "cpu":
+        return len(x)
+    return max(1, BLOCK_VALUES * min(x.element_size(), 4) // (4 * x.shape[-1]))  # the buffer: small beside x
 
 
 def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage: StorageFormat) -> bool:
@@ -90,11 +92,9 @@ def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage: Sto
     if not bool(absmax.amax().isfinite()):
         return False
     kept.copy_(scales_of_absmax(absmax, storage, float(fmt.max_finite)))
-    divisor = load(kept, storage)
-    inside = float((absmax / divisor).amax()) <= fmt.max_finite * ROUNDS_DOWN
-    scaled = (
-        torch.div(values, divisor.unsqueeze(-1), out=work) if plain else work.copy_(values).div_(divisor.unsqueeze(-1))
-    )
+    divisor = load(kept, storage).unsqueeze(-1)
+    inside = float((absmax / divisor.squeeze(-1)).amax()) <= fmt.max_finite * ROUNDS_DOWN
+    scaled = torch.div(values, divisor, out=work) if plain else work.copy_(values).div_(divisor)
     encode_elements(scaled, fmt, out=target, inside=inside)
     return True
 
@@ -102,11 +102,10 @@ def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage: Sto
 def dequantize_rows(
     codes: torch.Tensor, scales: torch.Tensor, size: int, fmt: ElementFormat, out: torch.Tensor, compiled: bool = False
 ) -> torch.Tensor:
-    """Fill out [*, D] with code x scale, from codes [*, D] and float32 scales [*, groups]. out may be any float
-    dtype."""
+    """Fill out [*, D], any float dtype, with code x scale, from codes [*, D] and float32 scales [*, groups]."""
     width, plain = codes.shape[-1], out.dtype == torch.float32
     codes, scales, values = codes.view(-1, width), scales.reshape(-1, scales.shape[-1]), out.view(-1, width)
-    rows = _rows_at_a_time(codes, compiled and plain)
+    rows = _rows_at_a_time(values, compiled and plain)
     buffer = None if plain else torch.empty(min(rows, len(codes)), width, dtype=torch.float32, device=codes.device)
     for top in range(0, len(codes), rows):
         here = slice(top, top + rows)
