@@ -9,4 +9,4 @@ judge      evidence -> marks                  batch, cache, report        a clas
 EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays
 PREPARE = "prepare"  # name of the first cell of an assembled notebook
 SETTINGS = "FP8LAB_GRADING_RUN"  # environment variable: the file that configures plugin.py
-PLUGINS = ("nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own
+PLUGINS = ("fp8lab.grading.lean", "nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own

@@ -6,6 +6,7 @@ believed in nothing else: without exactly one piece of evidence with the right n
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -144,6 +145,9 @@ class _Grading:
         needed = self._closure(key)
         if not any(marks[other].verdict not in ("passed", "missing") for other in needed):
             return set()
+        code = "\n".join(self.by_key[key].sources)
+        if not any(re.search(rf"\b{re.escape(self.exercises[other].name)}\b", code) for other in needed):
+            return set()  # it calls none of them, so theirs or ours makes no difference
         return {self._cell(other) for other in needed} - {self._cell(key)}
 
     def _better(self, key: str, marks: Mapping[str, Mark], observed: Observed) -> Mark:
