@@ -56,17 +56,17 @@ def test_right_answers_are_right_on_every_seed(exercise, seed):
 
 
 @pytest.mark.parametrize("exercise", LESSON, ids=lambda e: e.key)
-def test_an_answer_arrives_in_time(exercise):
+def test_an_answer_costs_less_than_a_third_of_a_second(exercise):
     worst = 0.0
     for wrong in (exercise.reference, *(m.answer for m in exercise.misconceptions)):
         verdict(exercise, wrong, 0)  # references and known mistakes are computed once per session
         times = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.thread_time()
             verdict(exercise, wrong, 0)
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         worst = max(worst, statistics.median(times))
-    assert worst < 1.0, f"{worst:.2f} s; the goal on an idle machine is 0.3"
+    assert worst < 0.3, f"{worst:.2f} s of computing"  # other people's load on the machine does not count
 
 
 # ---- the library as judge
