@@ -23,7 +23,7 @@ _HOME = {  # public name -> the module that defines it
     "QuantizedTensor": "fp8lab.quantized",
     "FP8KVCacheSim": "fp8lab.sim",
 }
-_MODULES = ("codec", "formats", "fold", "metrics", "mx", "quantize", "rotate", "scales")
+_MODULES = ("codec", "codec_compiled", "formats", "fold", "metrics", "mx", "quantize", "rotate", "scales")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
