@@ -15,9 +15,10 @@ from sample_lesson import NAME as SAMPLE
 from sample_lesson import build_learner_edition, make_checkout
 from submissions import IEEE_HABIT, WRONG_FIELDS, Notebook, as_colab, source
 
-from fp8lab.course.registry import LESSONS, lesson_exercises
+from fp8lab.course.registry import lesson_exercises
 from fp8lab.course.source import packaged
 from fp8lab.grading import jobs as jobs_module
+from fp8lab.grading.intake import gradable
 from fp8lab.grading.run import InfrastructureError
 from fp8lab.grading.verdict import VERDICTS
 
@@ -307,7 +308,7 @@ def test_without_a_sandbox_marks_are_the_same(classroom, tmp_path):
 # ---- every lesson, and a cell with several holes
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", gradable())
 def test_the_solution_of_every_lesson_gets_full_marks(lesson, tmp_path):
     Notebook(packaged(lesson)).solve().save(tmp_path / "in" / "ann" / f"{lesson}.ipynb")
     grades = graded(tmp_path / "in", tmp_path / "out", timeout=60.0)

@@ -8,9 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fp8lab.course.registry import LESSONS
 from fp8lab.grading.cache import Cache
-from fp8lab.grading.intake import Submission, collect, lessons_of
+from fp8lab.grading.intake import Submission, collect, gradable, lessons_of
 from fp8lab.grading.jobs import Jobs, Progress, default_workers, run_jobs
 from fp8lab.grading.judge import absent, refused
 from fp8lab.grading.launch import require_sandbox
@@ -76,8 +75,8 @@ def grade(
     """
     root, out = Path(submissions), Path(out)
     for lesson in lessons:
-        if lesson not in LESSONS:
-            raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(LESSONS)}")
+        if lesson not in gradable():
+            raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(gradable()) or 'none'}")
     found, strange = collect(root, avoid=out.resolve())
     if not found:
         raise ValueError(f"{root} holds no submissions: neither a folder nor a .ipynb file")

@@ -15,9 +15,11 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from fp8lab.course.registry import LESSONS, lesson_drives
+from fp8lab.course.source import packaged_names
 from fp8lab.course.text import LANGUAGES
 from fp8lab.grading.harvest import fragments, lesson_by_markers
 from fp8lab.grading.notebook import MAX_BYTES, SubmittedNotebook, Unreadable, read_notebook
@@ -25,6 +27,12 @@ from fp8lab.grading.notebook import MAX_BYTES, SubmittedNotebook, Unreadable, re
 IGNORED = frozenset(("__MACOSX", "__pycache__", "desktop.ini", "Thumbs.db"))
 MAX_DEPTH = 12  # folders below a learner's
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|[ _-]*copy[ _-]?\d*|[ _-]*副本\d*)+$", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def gradable() -> tuple[str, ...]:
+    """The lessons that have both exercise records and a text in the package, in order."""
+    return tuple(lesson for lesson in packaged_names() if lesson in LESSONS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def collect(root: Path, avoid: Path | None = None) -> tuple[list[Submission], li
         name = _clean(entry.name)
         if entry.is_symlink():
             found.append(Submission(_student(Path(name).stem), name, problem="a symbolic link"))
-        elif entry.is_dir() and entry.name in LESSONS:
+        elif entry.is_dir() and entry.name in gradable():
             inner, others = collect(Path(entry.path), avoid)
             found += [_below(submission, name) for submission in inner]
             strange += [f"{name}/{other}" for other in others]
@@ -131,11 +139,11 @@ def read_file(file: Path) -> bytes:
 
 def identify(notebook: SubmittedNotebook, by_name: str | None = None) -> str | None:
     """The lesson that a notebook belongs to."""
-    drives = {lesson: lesson_drives(lesson) for lesson in LESSONS}
+    drives = {lesson: lesson_drives(lesson) for lesson in gradable()}
     marked = lesson_by_markers(notebook, drives)
     if marked:
         return marked
-    if notebook.lesson in LESSONS:
+    if notebook.lesson in gradable():
         return notebook.lesson
     if by_name:
         return by_name
@@ -151,7 +159,7 @@ def lesson_in_name(stem: str) -> str | None:
     >>> lesson_in_name("alice_01_decode (1)"), lesson_in_name("homework")
     ('01_decode', None)
     """
-    return next((lesson for lesson in LESSONS if lesson in stem), None)
+    return next((lesson for lesson in gradable() if lesson in stem), None)
 
 
 def _student(stem: str) -> str:
@@ -171,4 +179,4 @@ def _clean(name: str) -> str:
 def lessons_of(submissions: Iterable[Submission]) -> tuple[str, ...]:
     """The lessons that anybody handed in, in order."""
     found = {submission.lesson for submission in submissions}
-    return tuple(lesson for lesson in LESSONS if lesson in found)
+    return tuple(lesson for lesson in gradable() if lesson in found)
