@@ -33,9 +33,10 @@ from fp8lab.rounding import encode_exact, encode_nearest, nearest_is_possible, t
 OVERFLOWS = ("saturate", "nan", "inf")
 ROUNDINGS = ("nearest_even", "nearest_away", "toward_zero", "toward_positive", "stochastic")
 
-# Elements per block and thread on a CPU: what a block needs stays in the second-level cache, and one core keeps another
-# waiting only seldom. Accelerators take the whole tensor.
-_CAST_BLOCK, _EXACT_BLOCK, _DECODE_BLOCK = 1 << 17, 1 << 15, 1 << 18
+# Elements per block on a CPU, so that what a block needs stays in the cache; accelerators take the whole tensor. The
+# cast and rounding to nearest run on every core and get a block for each; the other two stay within the 2^15 beyond
+# which torch wakes other cores: a look-up would not use them, and the many small steps of the exact way wait for them.
+_CAST_BLOCK, _NEAREST_BLOCK, _EXACT_BLOCK, _DECODE_BLOCK = 1 << 18, 1 << 16, 1 << 15, 1 << 15
 
 
 def encode(
@@ -77,7 +78,7 @@ def encode(
     elif overflow == "saturate" and torch_cast_is_exact(fmt, x.device.type):
         _clamp_and_cast(source, fmt, target)
     else:
-        for here in _blocks(source, _CAST_BLOCK):
+        for here in _blocks(source, _NEAREST_BLOCK * torch.get_num_threads()):
             target[here] = encode_nearest(source[here].float(), fmt, overflow)
     return codes if codes.is_contiguous() else codes.copy_(target.view(x.shape))
 
@@ -135,7 +136,7 @@ def refuse_inexpressible(x: torch.Tensor, fmt: FloatFormat) -> None:
 
 
 def _blocks(x: torch.Tensor, size: int):
-    size = size * torch.get_num_threads() if x.device.type == "cpu" else max(x.numel(), 1)
+    size = size if x.device.type == "cpu" else max(x.numel(), 1)
     for start in range(0, x.numel(), size):
         yield slice(start, start + size)
 
@@ -143,7 +144,7 @@ def _blocks(x: torch.Tensor, size: int):
 def _clamp_and_cast(x: torch.Tensor, fmt: FloatFormat, codes: torch.Tensor) -> None:
     """torch's cast where it was found exact. The clamp comes first: torch releases differ in what overflow becomes."""
     cast, clamped = codes.view(torch_dtype(fmt)), torch.empty(0, dtype=torch.float32, device=x.device)
-    for here in _blocks(x, _CAST_BLOCK):
+    for here in _blocks(x, _CAST_BLOCK * torch.get_num_threads()):
         block = x[here]
         clamped.resize_(len(block))  # the memory of the first block serves them all
         if x.dtype != torch.float32:
