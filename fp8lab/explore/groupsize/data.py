@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +130,22 @@ def prepared(x: torch.Tensor) -> torch.Tensor:
 
 def measure(x: torch.Tensor) -> Curves:
     """Every way at every place. `x` as `prepared` gives it."""
+    with _one_thread():
+        return _measure(x)
+
+
+@contextmanager
+def _one_thread():
+    """Hundreds of small operations: on a busy machine threads wait for each other longer than they work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(x: torch.Tensor) -> Curves:
     places, made = places_of(tuple(x.shape)), {}
     exact = x.double()
     size, signal = exact.abs(), exact.square().sum().item()
@@ -183,7 +200,8 @@ def groupsize_data(
         raise ValueError(f"way is {way!r}; it is one of {'; '.join(WAYS)}")
     if str(place) not in places:
         raise ValueError(f"place is {place!r}; for shape {tuple(x.shape)} it is one of {', '.join(places)}")
-    restored, _ = _restored(x, WAYS[way], places[str(place)])
+    with _one_thread():
+        restored, _ = _restored(x, WAYS[way], places[str(place)])
     alive = x != 0
     relative = ((restored.double() - x.double()).abs()[alive] / x.double().abs()[alive]).numpy()
     made = measure(x) if curves is None else curves

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import html
 from collections.abc import Mapping
+from contextlib import contextmanager
 
 import ipywidgets as widgets
 import torch
@@ -177,7 +179,8 @@ class GroupsizeExplorer(Explorer):
         if key not in self._pictures:
             if len(self._pictures) >= MOST_PICTURES:
                 self._pictures.clear()
-            self._pictures[key] = picture(groupsize_figure(data, self.state.metric), words(data))
+            with _garbage_later():
+                self._pictures[key] = picture(groupsize_figure(data, self.state.metric), words(data))
         return self._pictures[key]
 
     def _numbers(self, data: GroupsizeData) -> str:
@@ -191,3 +194,15 @@ class GroupsizeExplorer(Explorer):
             "lost": f"{data.lost:.1%}",
         }
         return table([say[name] for name in numbers], [[f"<b>{number}</b>" for number in numbers.values()]])
+
+
+@contextmanager
+def _garbage_later():
+    """A figure leaves thousands of objects behind; Python is to collect them after it was shown, not in between."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -104,7 +104,7 @@ def ledger_inputs(seed: int) -> Inputs:
         size = int(torch.randint(1, head_dim + 20, (1,), generator=generator))
         bits, wide = ((4, 8)[_drawn(2, generator)], (1, 2, 4)[_drawn(3, generator)])
         drawn.append((head_dim, size, bits, wide))
-    odd = [(80, 32, 8, 4), (7, 3, 4, 2), (128, 1, 8, 4), (128, 4, 8, 4), (2, 1, 8, 4), (65, 64, 4, 1)]
+    odd = [(80, 32, 8, 4), (7, 3, 4, 2), (128, 1, 8, 4), (128, 4, 8, 4), (2, 1, 8, 4), (5, 2, 8, 4), (65, 64, 4, 1)]
     return {"cases": KNOWN + odd + drawn}
 
 

@@ -35,7 +35,7 @@ EPS = 0.5  # large, so that an eps that is added shows; every absmax is larger
 
 
 def absmax_inputs(seed: int) -> Inputs:
-    known = [[1.0, -3.0, 2.0], [-2.0, -1.0, -4.0], [5.0], [0.25, 0.5, 1.5], [-1.0, 1.0]]
+    known = [[1.0, -3.0, 2.0], [-2.0, -1.0, -4.0], [5.0], [0.25, 0.5, 1.5], [-1.0, 1.0], [0.6, -0.75]]
     drawn = [(3 * normal(seed + i, n)).tolist() + [1.0] for i, n in enumerate((6, 40))]
     return {"values": [torch.tensor(v) for v in known + drawn] + [3 + normal(seed, 3, 4), -3 - normal(seed, 2, 2, 5)]}
 
