@@ -185,7 +185,7 @@ TWICE = Exercise(
             answers.too_far,
             Text(
                 "Your x is so far from the middle that float32 still sees the difference: its step there is 2^-23 of "
-                "the number, about 1e-7. float64 can go a thousand million times finer; use that.",
+                "the number, about 1e-7. float64 is 500 million times finer; use that.",
                 "你的 x 离中点太远，float32 还分辨得出：它在那里的步长约为数值的 2^-23，即 1e-7 左右。float64 能细到它"
                 "的几亿分之一，用上它。",
             ),

@@ -175,9 +175,9 @@ CONVENTIONS = Exercise(
             answers_int8.in_float16,
             Text(
                 "You keep the numbers in float16. 448 / 0.001 is 448,000, and float16 ends at 65,504: the multiplier "
-                "is inf, and 0 × inf is NaN. Small scales fail at the other end: below 6e-8 they are 0.",
+                "is inf, and 0 × inf is NaN. Small scales fail at the other end: below 3e-8 they are 0.",
                 "你把它们存成了 float16。448 / 0.001 = 448,000，而 float16 到 65,504 就到头了：乘数变成 inf，0 × inf "
-                "是 NaN。小的尺度在另一头出事：低于 6e-8 就成了 0。",
+                "是 NaN。小的尺度在另一头出事：低于 3e-8 就成了 0。",
             ),
         ),
         Misconception(
