@@ -136,6 +136,16 @@ def test_half_of_a_misconception_is_recognised_as_such():
     assert result.misconception.name == "floors" and not result.exact
 
 
+def test_the_opposite_of_every_answer_explains_no_single_mistake():
+    flips = Drive("9.3", "even", lambda seed: {"n": range(10)}, lambda even, i: {"yes": [even(n) for n in i["n"]]})
+    inverted = Misconception("inverted", lambda n: n % 2 == 1, SOME)
+    others = tuple(Misconception(str(k), lambda n, k=k: n % 3 == k, SOME) for k in (0, 1))
+    exercise = Exercise(flips, 1, SOME, (SOME,), lambda n: n % 2 == 0, (inverted, *others))
+    slip = gather(flips, lambda n: n % 2 == 0 and n != 8, 0)
+    assert judge(exercise, slip, 0).misconception is None
+    assert judge(exercise, gather(flips, inverted.answer, 0), 0).misconception is inverted
+
+
 def test_an_unknown_mistake_gets_no_name():
     assert verdict(lambda v: half(v) + 0.25).misconception is None
 

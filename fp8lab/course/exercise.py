@@ -149,8 +149,12 @@ def recognise(exercise: Exercise, got: Mapping[str, np.ndarray], seed: int) -> t
 def _unexplained(
     got: Mapping[str, np.ndarray], wrong: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], tolerance: Tolerance
 ) -> int | None:
-    """How many elements `wrong` gets wrong that `got` does not; None when `got` has a mistake that `wrong` has not."""
-    surplus = 0
+    """How many elements `wrong` gets wrong that `got` does not.
+
+    None when `got` has a mistake that `wrong` has not, and when `got` shares less than half of what `wrong` gets
+    wrong: the opposite of every yes and no agrees with any mistake, and explains none.
+    """
+    surplus = shared = 0
     for name, wanted in want.items():
         shapes = {arrays[name].shape if name in arrays else None for arrays in (got, wrong, want)}
         if len(shapes) > 1:
@@ -158,8 +162,9 @@ def _unexplained(
         mistaken = differs(got[name], wanted, tolerance)
         if (mistaken & differs(got[name], wrong[name], tolerance)).any():
             return None
+        shared += int(mistaken.sum())
         surplus += int((differs(wrong[name], wanted, tolerance) & ~mistaken).sum())
-    return surplus
+    return surplus if surplus <= shared else None
 
 
 def _same_error(exercise: Exercise, evidence: Evidence, seed: int) -> Misconception | None:
