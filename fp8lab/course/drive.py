@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fp8lab.course.arrays import as_array, from_json, to_json
+from fp8lab.course.text import Text
 
 STUB_MESSAGE = re.compile(r"exercise (\d+\.\d+)")
 MAX_EVIDENCE_BYTES = 8_000_000
@@ -30,6 +31,15 @@ USER_ERRORS = (
     ZeroDivisionError,
     AttributeError,
 )
+
+
+class NotHere(NotImplementedError):
+    """What an exercise needs is not on this machine (Triton on macOS): nobody's mistake. `reason` is for a reader."""
+
+    def __init__(self, missing: str, reason: Text) -> None:
+        super().__init__(f"{reason.en} / {reason.zh}")
+        self.missing = missing
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,8 @@ def isolate(answer: Any, replace: Mapping[str, Any]) -> Any:
 
 def _untouched(drive: Drive, problem: NotImplementedError) -> Evidence:
     """A stub spoke: this exercise's own (not attempted), another's (blocked), or none of ours (an error)."""
+    if isinstance(problem, NotHere):
+        return Evidence(drive.key, "blocked", blocked_by=problem.missing, error=ErrorReport("NotHere", str(problem)))
     found = STUB_MESSAGE.match(str(problem))
     if found is None:
         failed = _failed(drive, problem)

@@ -15,6 +15,7 @@ HEADINGS = {
     "error": Text("Your code raised an error.", "代码抛出了异常。"),
     "not_attempted": Text("Not attempted yet.", "还没有作答。"),
     "blocked": Text("Blocked by {key}.", "先要完成 {key}。"),
+    "not_here": Text("This cannot run here: {key} is missing.", "这里无法运行：缺少 {key}。"),
 }
 MARKS = {"right": "✓", "wrong": "✗", "error": "!", "not_attempted": "○", "blocked": "⧗"}
 COLOURS = {"right": "#0b7a52", "wrong": "#b5500c", "error": "#a8323e", "not_attempted": "#6b7280", "blocked": "#6b7280"}
@@ -82,9 +83,14 @@ def _inline_code(line: str) -> str:
 
 def feedback(exercise: Exercise, result: Result, lang: str) -> Feedback:
     """The words for a verdict in one language."""
-    heading = HEADINGS[result.state].format(key=result.blocked_by).get(lang)
+    heading = HEADINGS["not_here" if _not_here(result) else result.state].format(key=result.blocked_by).get(lang)
     lines = tuple(explain(exercise, result, lang))
     return Feedback(result.state, heading, exercise.key, exercise.title.get(lang), lines)
+
+
+def _not_here(result: Result) -> bool:
+    """Whether the machine, not an exercise, is what blocks."""
+    return result.state == "blocked" and result.error is not None and result.error.kind == "NotHere"
 
 
 def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
@@ -93,6 +99,9 @@ def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
     def say(word: str, **values: object) -> str:
         return WORDS[word].format(**values).get(lang)
 
+    if _not_here(result):
+        english, _, chinese = result.error.message.partition(" / ")
+        return [chinese if lang == "zh" and chinese else english]
     colon = "：" if lang == "zh" else ": "
     lines = []
     if result.state == "right":

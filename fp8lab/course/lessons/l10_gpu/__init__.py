@@ -1,0 +1,1 @@
+"""Lesson 10: the records of its exercises. Importing them needs no Triton."""

@@ -1,0 +1,104 @@
+"""The record of 10.3: the ragged tail."""
+
+from __future__ import annotations
+
+from fp8lab.course.exercise import Exercise
+from fp8lab.course.lessons.l10_gpu import answers
+from fp8lab.course.lessons.l10_gpu.driving import DRIVES
+from fp8lab.course.lessons.l10_gpu.shown import by_group, named
+from fp8lab.course.text import Text
+
+RAGGED = Exercise(
+    drive=DRIVES["10.3"],
+    points=3,
+    title=Text("The ragged tail is a mask", "不满的尾组就是一个掩码"),
+    hints=(
+        Text(
+            "A block of lanes is a power of two, a group need not be, and the last group of a row may be short. Two "
+            "conditions make a lane real.",
+            "一块 lane 的个数必须是二的幂，分组大小却不一定，而且一行的最后一组可能不满。一个 lane 要满足两个条件才算"
+            "有效。",
+        ),
+        Text(
+            "`lane < GROUP` keeps the neighbour out, `column < width` what lies behind the row. You need both, for the "
+            "load and for the store.",
+            "`lane < GROUP` 把邻组挡在外面，`column < width` 把行尾之后的东西挡在外面。读和写都要同时用这两个条件。",
+        ),
+        Text(
+            "A masked load needs a value for the lanes that are off. It must not change absmax: "
+            "`tl.load(..., mask=real, other=0.0)`.",
+            "带掩码的读取要给无效 lane 一个值，而且它不能影响 absmax：`tl.load(..., mask=real, other=0.0)`。",
+        ),
+        Text(
+            "`real = (lane < GROUP) & (column < width)`; "
+            "`x = tl.load(x_ptr + row * row_stride + column, mask=real, other=0.0)`; "
+            "`tl.store(codes_ptr + row * width + column, codes, mask=real)`.",
+            "`real = (lane < GROUP) & (column < width)`；"
+            "`x = tl.load(x_ptr + row * row_stride + column, mask=real, other=0.0)`；"
+            "`tl.store(codes_ptr + row * width + column, codes, mask=real)`。",
+        ),
+    ),
+    reference=answers.quantized,
+    misconceptions=named(
+        answers.ragged_as,
+        {
+            "no mask at all": Text(
+                "No mask, neither for reading nor for writing. What lies beside the group decides its scale, and the "
+                "codes go over the next row. A test with a width of 128 would be green.",
+                "读和写都没有掩码。分组旁边的内容决定了它的尺度，编码又盖到下一行上。要是只用宽度 128 来测，一片绿。",
+            ),
+            "load without a mask": Text(
+                "The load has no mask: garbage behind the row, and the values of the neighbour group, enter your "
+                "absmax. The group itself then shrinks to nothing.",
+                "读取没有掩码：行尾之后的垃圾和邻组的值都混进了 absmax，这个分组自己反倒被压成了零。",
+            ),
+            "neighbour's values": Text(
+                "Your mask knows the end of the row only. BLOCK is larger than GROUP, so the lanes behind the group read "
+                "the beginning of the next one, and the scale is partly the neighbour's: `lane < GROUP`.",
+                "你的掩码只管行尾。BLOCK 比 GROUP 大，组后面的 lane 读到了下一组的开头，尺度就掺进了邻组的值：还要 "
+                "`lane < GROUP`。",
+            ),
+            "garbage behind the row": Text(
+                "Your mask knows the end of the group only. The last group is short, and behind it lies whatever was in "
+                "memory: `column < width`.",
+                "你的掩码只管组尾。最后一组不满，它后面是内存里残留的任意内容：还要 `column < width`。",
+            ),
+            "one too many": Text(
+                "`column <= width` lets one element too many in: column `width` is the first that does not exist. One "
+                "is enough to ruin the scale of the tail.",
+                "`column <= width` 多放进来一个元素：第 `width` 列是第一个不存在的列。一个就足以毁掉尾组的尺度。",
+            ),
+            "tail dropped": Text(
+                "You treat the whole groups only; the tail never gets its codes. Whoever reads it gets what the buffer "
+                "held before.",
+                "你只处理了完整的分组，尾组一直没有编码。以后谁来读，读到的都是缓冲区里的旧内容。",
+            ),
+            "padded with ones": Text(
+                "The lanes that are off hold 1.0 and enter absmax. In a group of small values the padding is the largest "
+                "one. 0.0 never is.",
+                "无效 lane 填的是 1.0，也参与了 absmax。在数值很小的分组里，填充反而成了最大值。填 0.0 就不会。",
+            ),
+            "store without a mask": Text(
+                "The load is masked, the store is not: codes of lanes that do not exist are written behind the group. "
+                "The next program may repair it or not; behind the last row nobody does.",
+                "读有掩码，写却没有：不存在的 lane 也把编码写到了组后面。下一个程序也许会把它盖好，也许不会；最后一行之"
+                "后则肯定没人管。",
+            ),
+            "store past the row": Text(
+                "Your store stops at the end of the group, not of the row: the short group writes on, into the next "
+                "row. Programs run in any order, so the damage comes and goes.",
+                "你的写入只在组尾停下，没有在行尾停下：不满的那组继续往下写，写进了下一行。程序的执行次序不定，所以错误"
+                "时有时无。",
+            ),
+            "rows rounded up to whole groups": Text(
+                "You store the rows of codes as if each were padded to whole groups. They are `width` apart; the padding "
+                "exists in registers only.",
+                "你存编码时，好像每一行都补齐成了整组。实际行距是 `width`；填充只存在于寄存器里。",
+            ),
+        },
+    ),
+    variants=(answers.ragged_as("otherwise"),),
+    show=by_group,
+)
+
+EXERCISES = (RAGGED,)
