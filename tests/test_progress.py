@@ -40,7 +40,11 @@ def test_two_notebooks_do_not_undo_each_other(path):
     assert sorted(Progress(path).records) == ["1.1", "1.2", "2.1"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"exercises": [1]}', '{"exercises": {"1.1": {}}}', "\x00\xff"])
+ENDLESS = '{"exercises": {"1.1": {"right": true, "tries": Infinity, "hints": 0}}}'
+UNREADABLE = ["", "{", "[]", "{}", '{"exercises": [1]}', '{"exercises": {"1.1": {}}}', "\x00\xff", ENDLESS, "[" * 100_000]
+
+
+@pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
 def test_an_unreadable_file_is_put_aside_not_overwritten(path, content):
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
@@ -48,6 +52,22 @@ def test_an_unreadable_file_is_put_aside_not_overwritten(path, content):
     progress.checked("1.1", True)
     assert path.with_name("progress.json.unreadable").read_text(encoding="latin-1") == content
     assert Progress(path)["1.1"].right
+
+
+@pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_a_file_that_is_damaged_meanwhile_costs_no_records(path, content):
+    progress = Progress(path)
+    progress.checked("1.1", True)
+    path.write_text(content, encoding="latin-1")
+    progress.checked("1.2", True)
+    assert path.with_name("progress.json.unreadable").read_text(encoding="latin-1") == content
+    assert sorted(Progress(path).records) == sorted(progress.records) == ["1.1", "1.2"]
+
+
+def test_a_path_that_no_system_takes_costs_only_the_memory(tmp_path):
+    progress = Progress(tmp_path / ("x" * 300))
+    progress.checked("1.1", True)
+    assert progress["1.1"].right
 
 
 def test_no_file_when_switched_off(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from pathlib import Path
 from fp8lab.course.text import LANGUAGES, Text, preferred_language
 
 FILE_VERSION = 1
+UNREADABLE = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, OSError)
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,11 @@ class Progress:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.records: dict[str, Record] = {}
-        if path and path.exists():
-            try:
+        try:
+            if path and path.exists():
                 self._read()
-            except (ValueError, TypeError, AttributeError, KeyError, OSError):
-                self._put_aside()
+        except UNREADABLE:
+            self._put_aside()
 
     def __getitem__(self, key: str) -> Record:
         return self.records.get(key, Record())
@@ -58,13 +59,10 @@ class Progress:
 
     def _set(self, key: str, record: Record) -> None:
         self.records[key] = record
+        self._take_from_file()
         if self.path is None:
             return
         try:
-            if self.path.exists():  # another notebook may have written meanwhile
-                mine, self.records = self.records, {}
-                self._read()
-                self.records = {**self.records, **{k: _merge(v, self.records.get(k)) for k, v in mine.items()}}
             self.path.parent.mkdir(parents=True, exist_ok=True)
             temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
             data = {"version": FILE_VERSION, "exercises": {k: vars(r) for k, r in sorted(self.records.items())}}
@@ -72,6 +70,17 @@ class Progress:
             temporary.replace(self.path)
         except (OSError, ValueError):
             self.path = None  # read-only home: go on in memory
+
+    def _take_from_file(self) -> None:
+        """What another notebook has written meanwhile, beside our own records, which are kept in any case."""
+        mine = dict(self.records)
+        try:
+            if self.path and self.path.exists():
+                self._read()
+                self.records = {**self.records, **{k: _merge(v, self.records.get(k)) for k, v in mine.items()}}
+        except UNREADABLE:
+            self._put_aside()
+            self.records = mine
 
     def _read(self) -> None:
         data = json.loads(self.path.read_text(encoding="utf-8"))
