@@ -38,10 +38,16 @@ class FP8KVCacheSim(torch.nn.Module):
             raise ValueError(
                 f"fp8_qmax is 1..{INT8_MAX}, the codes an int8 container holds on both sides, got {fp8_qmax}"
             )
+        for name, count in (("fp8_qmax", fp8_qmax), ("kv_group_size", kv_group_size)):
+            if not isinstance(count, int):
+                raise TypeError(f"{name} is a whole number, got {count!r}")
         if kv_group_size <= 0:
             raise ValueError(f"kv_group_size is at least 1, got {kv_group_size}")
         if not eps > 0:
             raise ValueError(f"eps is above 0, or a row of zeros has no scale, got {eps}")
+        largest = torch.finfo(torch.float32).max
+        if not (eps <= largest and fp8_qmax / eps <= largest):
+            raise ValueError(f"eps and fp8_qmax / eps are float32 numbers, got eps {eps} and fp8_qmax {fp8_qmax}")
         self.fp8_qmax, self.kv_group_size, self.eps = fp8_qmax, kv_group_size, eps
         self.fp8_shape: tuple[int, ...] | None = None
         self.kv_shape: tuple[int, ...] | None = None

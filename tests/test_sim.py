@@ -173,3 +173,15 @@ def test_the_comparison_notices(name):
     wrong_codes = torch.cat([pair[0] for pair in pairs]).reshape(3, 70)
     wrong_scales = torch.stack([pair[1] for pair in pairs]).reshape(3, 2)
     assert not (torch.equal(codes.float(), wrong_codes) and torch.equal(scales, wrong_scales))
+
+
+@pytest.mark.parametrize("eps", [1e-50, 1e-45, 1e-37, 1e300, float("inf")])
+def test_an_eps_that_makes_scales_zero_or_infinite_is_refused(eps):
+    with pytest.raises(ValueError, match="float32"):
+        FP8KVCacheSim(eps=eps)
+
+
+@pytest.mark.parametrize("wrong", [{"fp8_qmax": 126.5}, {"kv_group_size": 2.5}])
+def test_counts_are_whole_numbers(wrong):
+    with pytest.raises(TypeError, match=f"{next(iter(wrong))} is a whole number"):
+        FP8KVCacheSim(**wrong)
