@@ -293,6 +293,16 @@ def test_without_bubblewrap_the_command_says_how_to_go_on(tmp_path):
     assert "no sandbox. Submissions run with your rights" in allowed.stderr
 
 
+def test_without_nbval_the_command_says_what_to_install(tmp_path):
+    Notebook().solve("1.1").save(tmp_path / "in" / "ann" / "01_decode.ipynb")
+    hide = "import sys; sys.modules['nbval'] = None; from fp8lab.cli import main; sys.exit(main(sys.argv[1:]))"
+    line = [sys.executable, "-c", hide, "grade", tmp_path / "in", "--out", tmp_path / "out"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    refused = subprocess.run(line, capture_output=True, text=True, env=environment)
+    assert refused.returncode == 1 and not (tmp_path / "out").exists()
+    assert 'needs nbval, not installed here' in refused.stderr and 'pip install "fp8lab[grade]"' in refused.stderr
+
+
 def test_without_a_sandbox_marks_are_the_same(classroom, tmp_path):
     for student in ("ieee", "exits"):
         path = classroom.root / student / "01_decode.ipynb"

@@ -7,6 +7,7 @@ sandbox failed.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Iterator
@@ -62,6 +63,10 @@ def run(args: argparse.Namespace) -> int:
     """Grade, say what came out, and return the exit code."""
     if args.seed is not None and not 0 <= args.seed < 2**31:
         return _fail(f"--seed {args.seed} is not from 0 to {2**31 - 1}", 2)
+    absent = [name for name in ("nbval", "pytest", "ipykernel") if not _is_here(name)]
+    if absent:
+        install = f'{sys.executable} -m pip install "fp8lab[grade]"'
+        return _fail(f"grading needs {', '.join(absent)}, not installed here: {install}", 1)
     if args.no_sandbox:
         print(NO_SANDBOX, file=sys.stderr)
     began = time.monotonic()
@@ -85,6 +90,13 @@ def run(args: argparse.Namespace) -> int:
         return _fail(f"{problem.filename or args.out}: {problem.strerror or problem}", 1)
     print(render(grades, args.out, time.monotonic() - began))
     return grades.exit_code
+
+
+def _is_here(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # somebody has put a None in its place
+        return False
 
 
 def _fail(message: str, code: int) -> int:
