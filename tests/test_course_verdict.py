@@ -262,3 +262,20 @@ def test_a_record_must_be_complete():
         Exercise(**few, points=0, hints=(SOME,), misconceptions=EXERCISE.misconceptions)
     with pytest.raises(ValueError, match="zh"):
         Text("only English", " ")
+
+
+def test_the_name_of_an_error_is_not_the_error():
+    assert outcome(int, "seven") == "ValueError" != outcome(lambda: "ValueError")
+    assert outcome(lambda: "normal") == "normal"
+
+
+def test_an_exception_that_cannot_say_what_it_is_stays_an_error():
+    class Mute(ValueError):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def mute(x):
+        raise Mute
+
+    found = gather(HALVES, mute, 0)
+    assert found.state == "error" and found.error.kind == "Mute"

@@ -117,17 +117,20 @@ class Evidence:
 def outcome(function: Callable[..., Any], *args: Any) -> Any:
     """What `function(*args)` returns, or the name of the exception it raises, so that errors can be compared.
 
-    A stub's NotImplementedError is no outcome: it passes through and becomes "not attempted".
+    A stub's NotImplementedError is no outcome: it passes through and becomes "not attempted". Whoever returns the name
+    of an error instead of raising it gets another text than whoever raises it.
 
     >>> outcome(int, "seven")
     'ValueError'
     """
     try:
-        return function(*args)
+        result = function(*args)
     except USER_ERRORS as problem:
         if isinstance(problem, NotImplementedError):
             raise
         return type(problem).__name__
+    named = isinstance(result, str) and result in {error.__name__ for error in USER_ERRORS}
+    return f"the text {str(result)!r}" if named else result
 
 
 def gather(drive: Drive, answer: Any, seed: int, replace: Mapping[str, Any] | None = None) -> Evidence:
@@ -183,10 +186,11 @@ def _untouched(drive: Drive, problem: NotImplementedError) -> Evidence:
     """A stub spoke: this exercise's own (not attempted), another's (blocked), or none of ours (an error)."""
     if isinstance(problem, NotHere):
         return Evidence(drive.key, "blocked", blocked_by=problem.missing, error=ErrorReport("NotHere", str(problem)))
-    found = STUB_MESSAGE.match(str(problem))
+    message = _message(problem)
+    found = STUB_MESSAGE.match(message)
     if found is None:
         failed = _failed(drive, problem)
-        own = failed.state == "error" and not str(problem)  # nbgrader's stub says nothing
+        own = failed.state == "error" and not message  # nbgrader's stub says nothing
         return Evidence(drive.key, "not_attempted") if own else failed
     if found[1] == drive.key:
         return Evidence(drive.key, "not_attempted")
@@ -203,6 +207,14 @@ def _failed(drive: Drive, problem: BaseException) -> Evidence:
     return Evidence(drive.key, "error", error=report)
 
 
+def _message(problem: BaseException) -> str:
+    """What an exception says; "" for one that raises when it is asked."""
+    try:
+        return str(problem)[:2000]
+    except Exception:
+        return ""
+
+
 _HERE = __file__.rsplit("/", 1)[0].rsplit("\\", 1)[0]
 
 
@@ -211,7 +223,6 @@ def _report(problem: BaseException, frames: traceback.StackSummary) -> ErrorRepo
     outside = [frame for frame in frames if not frame.filename.startswith(_HERE)]
     theirs = [frame for frame in outside if "site-packages" not in frame.filename]
     last = theirs[-1] if theirs else None
-    message = str(problem)[:2000]
     return ErrorReport(
-        type(problem).__name__, message, last.lineno if last else None, (last.line or "") if last else ""
+        type(problem).__name__, _message(problem), last.lineno if last else None, (last.line or "") if last else ""
     )
