@@ -6,6 +6,7 @@ import functools
 import math
 import statistics
 import sys
+import threading
 import time
 
 import ml_dtypes
@@ -224,3 +225,19 @@ def _seconds(found, answer) -> float:
     begin = time.perf_counter()
     verdict(found, answer, 0)
     return time.perf_counter() - begin
+
+
+def test_a_loop_in_another_thread_is_a_loop():
+    def plain():
+        out = np.zeros(256)
+        for code in range(256):
+            out[code] = code
+
+    def hidden():
+        worker = threading.Thread(target=plain)
+        worker.start()
+        worker.join()
+
+    before = threading.gettrace()
+    assert busiest_line(hidden)[1] > driving.MOST_RUNS
+    assert threading.gettrace() is before

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -44,13 +45,15 @@ def busiest_line(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
             runs[frame.f_code, frame.f_lineno, event] += 1
         return count
 
-    before = sys.gettrace()
+    before, of_threads = sys.gettrace(), threading.gettrace()
+    threading.settrace(count)  # a loop in another thread is a loop
     sys.settrace(count)
     try:
         result = function(*args)
         silenced = sys.gettrace() is not count
     finally:
         sys.settrace(before)
+        threading.settrace(of_threads)
     return result, sys.maxsize if silenced else max(runs.values(), default=0)
 
 
