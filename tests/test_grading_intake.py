@@ -269,6 +269,22 @@ def test_use_of_the_library_is_flagged_for_review():
 
 
 @pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import sys as s\nx = s.modules", "modules"),
+        ("x = ().__class__.__base__.__subclasses__()", "__subclasses__"),
+        ("x = np.zeros.__globals__", "__globals__"),
+        ("exec('x = 1')", "exec"),
+        ("from concurrent.futures import ThreadPoolExecutor as T", "concurrent.futures"),
+        ("import gc as g", "gc"),
+    ],
+)
+def test_roundabout_ways_are_flagged_for_review(code, name):
+    notebook = Notebook().write("1.4", f"{code}\ndef decode_byte(byte):\n    return 0.0")
+    assert any(note.startswith("for review: uses") and name in note for note in answers(notebook)["1.4"].notes)
+
+
+@pytest.mark.parametrize(
     "hostile",
     [
         "x = " + "-" * 5000 + "1",

@@ -86,7 +86,9 @@ def same_code(first: str, second: str) -> bool:
 
 REACHES = frozenset(  # names by which code gets at the process that grades it, rather than at a number format
     "get_ipython sys.modules sys.settrace sys.setprofile sys._getframe gc.get_objects inspect ctypes importlib "
-    "__import__ __builtins__ builtins fp8lab_drive os._exit os.kill os.fork subprocess socket threading atexit".split()
+    "__import__ __builtins__ builtins fp8lab_drive os._exit os.kill os.fork subprocess socket threading atexit "
+    "modules settrace setprofile _getframe f_back f_locals f_globals __globals__ __subclasses__ co_filename exec "
+    "concurrent.futures multiprocessing gc".split()
 )
 
 
