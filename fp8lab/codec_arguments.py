@@ -24,6 +24,8 @@ def codes_tensor(codes, fmt: FloatFormat) -> torch.Tensor:
         if codes.dtype not in INTEGERS:
             hint = "; pass x.view(torch.uint8)" if "float8" in str(codes.dtype) else ""
             raise TypeError(f"{expected}: got a tensor of {codes.dtype}{hint}")
+        if codes.layout != torch.strided:
+            raise TypeError(f"{expected}, in a strided tensor: got {codes.layout}; call .to_dense() first")
         _check_range(codes.detach(), fmt, expected)
         return codes.to(torch.uint8)
     array = _codes_array(codes, expected)
@@ -110,6 +112,8 @@ def _leaves(items):
 
 
 def _array(items, name: str, dtype=None) -> np.ndarray:
+    if np.ma.is_masked(items):
+        raise TypeError(f"{name} is an array with masked elements: fill them first (x.filled)")
     try:
         return np.asarray(items, dtype=dtype)
     except ValueError as error:

@@ -143,6 +143,8 @@ def _room(shape, blocks, fmt, storage, device) -> QuantizedTensor:
 
 
 def _checked_out(out: QuantizedTensor, shape, blocks, fmt, storage) -> QuantizedTensor:
+    if not isinstance(out, QuantizedTensor):
+        raise TypeError(f"out is an earlier QuantizedTensor or None, got a {type(out).__name__}")
     have = (out.shape, out.blocks, out.fmt, out.scale_format)
     if have != (shape, blocks, fmt, storage):
         raise ValueError(f"out was made for {have}, this call needs {(shape, blocks, fmt, storage)}")

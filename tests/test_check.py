@@ -146,3 +146,8 @@ def test_start_refuses_what_is_not_there():
 def test_the_references_are_those_of_the_lesson():
     """The names that this file's blame rests on exist."""
     assert math.isnan(answers_bytes.decode_byte(0x7F)) and answers_fields.fields(0x78) == (0, 15, 0)
+
+
+def test_a_key_without_quotes_says_what_is_missing(check):
+    with pytest.raises(ValueError, match='a key is text, in quotes: "1.1"'):
+        check(1.1, lambda byte: 0)

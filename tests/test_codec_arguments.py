@@ -286,3 +286,16 @@ def test_flushing_subnormals_changes_nothing():
         torch.set_flush_denormal(False)
     assert torch.equal(values.view(torch.int32), TABLE.view(torch.int32))
     assert torch.equal(again, codes)
+
+
+def test_masked_elements_are_not_encoded_as_if_they_were_there():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(TypeError, match="masked"):
+        encode(masked)
+    assert encode(masked.filled(0.0)).tolist() == [0x38, 0x00]
+    assert encode(np.ma.array([1.0])).tolist() == [0x38]
+
+
+def test_sparse_codes_are_refused():
+    with pytest.raises(TypeError, match="to_dense"):
+        decode(torch.eye(2, dtype=torch.uint8).to_sparse())

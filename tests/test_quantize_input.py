@@ -196,6 +196,7 @@ def test_what_is_refused_says_what_is_accepted():
         (ValueError, "same axis twice", lambda: quantize(torch.ones(2, 2), granularity=PerHead((0, -2)))),
         (ValueError, "pass tensor_scale='absmax'", lambda: quantize(x * 1e6, scale_format=E4M3FN)),
         (ValueError, "compiled=True needs", lambda: quantize(x, scale="mse", compiled=True)),
+        (TypeError, "out is an earlier QuantizedTensor", lambda: quantize(x, out=torch.empty(3))),
         (ValueError, "out was made for", lambda: quantize(x, out=quantize(torch.ones(5)))),
     ]
     for error, words, call in refusals:
