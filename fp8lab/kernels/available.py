@@ -18,6 +18,10 @@ def why_not() -> str:
         from fp8lab.kernels.bits import INTERPRETED
     except ImportError as problem:
         return f"Triton is not installed ({problem}): pip install triton (Linux only)"
+    import triton
+
+    if INTERPRETED and isinstance(triton.language.sum, triton.JITFunction):  # its own functions are not interpreted
+        return "TRITON_INTERPRET=1 was set after Triton had been imported: restart Python, set it first"
     if not INTERPRETED and not torch.cuda.is_available():
         return "no GPU, and TRITON_INTERPRET=1 was not set before fp8lab.kernels was first used"
     return ""

@@ -39,7 +39,8 @@ def tied(seed: int, group: int) -> torch.Tensor:
         codes = random.choice(0x7E, group, replace=False)
         middles = np.array([(value(int(c)) + value(int(c) + 1)) / 2 for c in codes], dtype=np.float32)
         x = middles * scale
-        if ((x / scale == middles) & (x * (np.float32(1.0) / scale) != middles)).sum() > 8:
+        divided, multiplied = (encode(torch.from_numpy(way)) for way in (x / scale, x * (np.float32(1.0) / scale)))
+        if (divided != multiplied).sum() > 4:
             break
     x *= random.choice(np.float32([1, -1]), group)
     x[int(random.integers(group))] = -absmax
