@@ -159,6 +159,7 @@ def test_the_descale_is_applied():
         (dict(query=torch.zeros(3, 8, 64, dtype=torch.float64)), "bfloat16"),
         (dict(block_table=TABLE.float()), "block_table"),
         (dict(block_table=TABLE + 10), "blocks 0..19"),
+        (dict(block_table=TABLE - 100), "given -"),
         (dict(lengths=LENGTHS[:2]), "lengths"),
         (dict(lengths=LENGTHS + 10), "0..96"),
         (dict(window=0), "window"),

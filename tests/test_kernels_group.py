@@ -87,6 +87,7 @@ def test_a_bad_group_is_nan_and_no_other(bad, storage):
     x[0, 5] = bad
     q = quantize_group(x, 4, E4M3FN, storage)
     values = q.dequantize()
+    assert_same_bytes(q, reference(x, 4, E4M3FN, storage))
     assert values[0, 4:].isnan().all()
     assert values[0, :4].isfinite().all() and values[1].isfinite().all()
     torch.testing.assert_close(values, reference(x, 4, E4M3FN, storage).dequantize(), rtol=0, atol=0, equal_nan=True)
@@ -118,6 +119,7 @@ def test_empty(shape):
     (lambda: quantize_group(torch.zeros(4), 2, scale_format=torch.float16), ValueError, "float16"),
     (lambda: dequantize_group(quantize_group(torch.zeros(4), 2), torch.float64), TypeError, "float64"),
     (lambda: dequantize_group(quantize(torch.zeros(4, 4), E4M3FN, Group(2, axis=0))), ValueError, "last axis"),
+    (lambda: dequantize_group(quantize(torch.zeros(4), "int8", Group(2))), ValueError, "INT8"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_named(call, error, word):
     with pytest.raises(error, match=word):

@@ -154,5 +154,6 @@ def _validate(query, cache, block_table, lengths, window, splits) -> None:
             raise ValueError(f"lengths must be in 0..{room} (pages x block_size); given {lengths.tolist()}")
         if block_table.numel() and (int(block_table.max()) >= len(cache.k_codes) or int(block_table.min()) < 0):
             raise ValueError(
-                f"block_table must name blocks 0..{len(cache.k_codes) - 1}; given up to {int(block_table.max())}"
+                f"block_table must name blocks 0..{len(cache.k_codes) - 1}; "
+                f"given {int(block_table.min())}..{int(block_table.max())}"
             )

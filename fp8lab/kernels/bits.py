@@ -43,7 +43,7 @@ def format_bits(fmt: FloatFormat) -> FormatBits:
     >>> format_bits(E4M3FN)
     FormatBits(MANTISSA=3, BIAS=7, MAX_CODE=126, NAN_CODE=127)
     """
-    if fmt.bits != 8 or not fmt.signed or fmt.special not in ("fn", "ieee"):
+    if not isinstance(fmt, FloatFormat) or fmt.bits != 8 or not fmt.signed or fmt.special not in ("fn", "ieee"):
         raise ValueError(f"the kernels hold codes in E4M3FN or E5M2 (8 bits, signed, two NaN signs); given {fmt.name}")
     return FormatBits(fmt.mantissa_bits, fmt.bias, fmt.max_code, max(c for c in fmt.nan_codes if c < 0x80))
 

@@ -45,6 +45,7 @@ def write_kernel(
 
     scale = scale_of(group_absmax(x, 1), QMAX, LARGEST, E8M0)
     codes = encode_bits(tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x)), MANTISSA, BIAS, MAX_CODE, NAN_CODE)
+    codes = tl.where((scale == scale)[:, None], codes, tl.zeros_like(codes))  # a lost group holds zeros, as in torch
     target = block * code_block_stride + place * code_slot_stride + head * code_head_stride
     tl.store(codes_ptr + target[:, None] + column, codes, mask=real)
     target = block * scale_block_stride + place * scale_slot_stride + head * scale_head_stride

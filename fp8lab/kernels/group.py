@@ -55,6 +55,7 @@ def quantize_kernel(
     x = tl.load(x_ptr + source, mask=real, other=0.0).to(tl.float32)
     scale = scale_of(group_absmax(x, 1), QMAX, LARGEST, E8M0)
     codes = encode_bits(tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x)), MANTISSA, BIAS, MAX_CODE, NAN_CODE)
+    codes = tl.where((scale == scale)[:, None], codes, tl.zeros_like(codes))  # a lost group holds zeros, as in torch
     tl.store(codes_ptr + target, codes, mask=real)
     store_scale(scales_ptr + group, scale, group < total, E8M0)
 
