@@ -1,0 +1,1 @@
+"""Lesson 05: which axis shares a scale, and who pays for it."""
