@@ -300,7 +300,7 @@ def test_without_nbval_the_command_says_what_to_install(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     refused = subprocess.run(line, capture_output=True, text=True, env=environment)
     assert refused.returncode == 1 and not (tmp_path / "out").exists()
-    assert 'needs nbval, not installed here' in refused.stderr and 'pip install "fp8lab[grade]"' in refused.stderr
+    assert "needs nbval, not installed here" in refused.stderr and 'pip install "fp8lab[grade]"' in refused.stderr
 
 
 def test_without_a_sandbox_marks_are_the_same(classroom, tmp_path):

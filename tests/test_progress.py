@@ -41,7 +41,8 @@ def test_two_notebooks_do_not_undo_each_other(path):
 
 
 ENDLESS = '{"exercises": {"1.1": {"right": true, "tries": Infinity, "hints": 0}}}'
-UNREADABLE = ["", "{", "[]", "{}", '{"exercises": [1]}', '{"exercises": {"1.1": {}}}', "\x00\xff", ENDLESS, "[" * 100_000]
+UNREADABLE = ["", "{", "[]", "{}", "\x00\xff", ENDLESS, "[" * 100_000]
+UNREADABLE += ['{"exercises": [1]}', '{"exercises": {"1.1": {}}}']
 
 
 @pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))

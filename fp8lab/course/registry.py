@@ -31,7 +31,7 @@ def lesson_exercises(lesson: str) -> tuple[Exercise, ...]:
 def exercise(key: str) -> Exercise:
     """The exercise with this key. ValueError that lists the keys of that lesson when there is none."""
     if not isinstance(key, str):
-        raise ValueError(f"there is no exercise {key!r}; a key is text, in quotes: \"{key}\"")
+        raise ValueError(f'there is no exercise {key!r}; a key is text, in quotes: "{key}"')
     known = []
     for lesson in LESSONS:
         if lesson.split("_")[0].lstrip("0") == str(key).split(".")[0].lstrip("0"):
