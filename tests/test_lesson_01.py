@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 import sys
 import threading
-import time
 
 import ml_dtypes
 import numpy as np
@@ -202,29 +200,6 @@ def test_any_byte_can_be_drawn(byte):
 def test_a_wrong_classifier_gets_its_wrong_map():
     shown = decode_pictures.code_map_picture(lambda byte: "inf" if byte == 0x78 else formats.classify(byte))
     assert "1 inf" in shown.alt and "237 normal" in shown.alt
-
-
-# ---- speed
-
-
-def test_every_check_answers_within_a_third_of_a_second(capsys):
-    """The best of three, right and wrong, with nothing remembered from the runs before in the wrong one's inputs."""
-    took = {}
-    for found in lesson_exercises("01_decode"):
-        answers = [found.reference, *(m.answer for m in found.misconceptions)]
-        took[found.key] = [min(_seconds(found, answer) for _ in range(3)) for answer in answers]
-    every = [seconds for times in took.values() for seconds in times]
-    with capsys.disabled():
-        slow = max(took, key=lambda key: max(took[key]))
-        median, worst = 1000 * statistics.median(every), 1000 * max(every)
-        print(f"\nlesson 01, {len(every)} checks: median {median:.1f} ms, worst {worst:.1f} ms (exercise {slow})")
-    assert max(every) < 0.3
-
-
-def _seconds(found, answer) -> float:
-    begin = time.perf_counter()
-    verdict(found, answer, 0)
-    return time.perf_counter() - begin
 
 
 def test_a_loop_in_another_thread_is_a_loop():
