@@ -24,9 +24,9 @@ from fp8lab.codec import encode
 from fp8lab.course.check import verdict
 from fp8lab.course.feedback import feedback
 from fp8lab.course.lessons.l10_gpu import answers, driving, driving_points
-from fp8lab.course.lessons.l10_gpu.arena import Watched, surrounded
-from fp8lab.course.lessons.l10_gpu.launching import quiet, refuse_untouched
-from fp8lab.course.lessons.l10_gpu.measuring import measured_write
+from fp8lab.course.lessons.l10_gpu.driving_arena import Watched, surrounded
+from fp8lab.course.lessons.l10_gpu.driving_launch import quiet, refuse_untouched
+from fp8lab.course.lessons.l10_gpu.driving_measure import measured_write
 from fp8lab.course.registry import exercise, lesson_exercises
 from fp8lab.course.source import read_lesson
 from fp8lab.explore import gpu_pictures
@@ -122,6 +122,7 @@ def test_an_answer_arrives_in_time(desk, found):
 
 
 @needs_triton
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_no_seed_lets_a_known_mistake_pass(seed):
     for found in LESSON:
@@ -172,7 +173,7 @@ def test_pages_and_attention_as_the_kernels_of_the_module_have_them():
 
 @needs_triton
 def test_the_learners_rounding_is_the_codec_beside_every_middle_and_on_every_bfloat16(desk):
-    from fp8lab.course.lessons.l10_gpu.kernels_apply import elementwise_kernel
+    from fp8lab.course.lessons.l10_gpu.driving_kernel import elementwise_kernel
 
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(torch.bfloat16).float()
     x = torch.cat([every, *(driving_points.hard_numbers(seed, 1024) for seed in range(4))])

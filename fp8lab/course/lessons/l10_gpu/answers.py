@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 from fp8lab.codec import decode, encode
-from fp8lab.course.lessons.l10_gpu.launching import InTorch, Named, prepare, quiet
+from fp8lab.course.lessons.l10_gpu.driving_launch import InTorch, Named, prepare, quiet
 from fp8lab.formats import E4M3FN
 from fp8lab.granularity import Group
 from fp8lab.quantize import quantize

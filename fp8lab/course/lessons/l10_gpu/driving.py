@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from fp8lab.course.drive import Drive
-from fp8lab.course.lessons.l10_gpu.arena import Watched, surrounded
+from fp8lab.course.lessons.l10_gpu.driving_arena import Watched, surrounded
+from fp8lab.course.lessons.l10_gpu.driving_launch import InTorch, Named, device, launch, prepare, refuse_untouched
 from fp8lab.course.lessons.l10_gpu.driving_points import (
     generator,
     groups_of_all_sizes,
@@ -17,7 +18,6 @@ from fp8lab.course.lessons.l10_gpu.driving_points import (
     random_codes,
     tied,
 )
-from fp8lab.course.lessons.l10_gpu.launching import InTorch, Named, device, launch, prepare, refuse_untouched
 
 # ---- 10.1 to 10.3: rows of groups, in a buffer whose rows are further apart than they are wide
 
@@ -208,7 +208,7 @@ def drive_bits(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         refuse_untouched(answer)
         if not hasattr(answer, "fn"):
             raise TypeError(f"a device function is a function under @triton.jit; given {type(answer).__name__}")
-        from fp8lab.course.lessons.l10_gpu.kernels_apply import elementwise_kernel
+        from fp8lab.course.lessons.l10_gpu.driving_kernel import elementwise_kernel
 
         launch(elementwise_kernel, (1,), x, codes.view, FUNCTION=answer, BLOCK=COUNT)
     return {"codes": hexadecimal(codes.view)}

@@ -1,6 +1,6 @@
 """What stands where Triton is missing (macOS, Windows): enough for every cell of the lesson to define its kernels.
 
-A kernel defined so can be read, not launched: `launching.launch` says that Triton is not here.
+A kernel defined so can be read, not launched: `driving_launch.launch` says that Triton is not here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fp8lab.course.drive import NotHere
-from fp8lab.course.lessons.l10_gpu.launching import NO_TRITON
+from fp8lab.course.lessons.l10_gpu.driving_launch import NO_TRITON
 
 
 class UnrunKernel:
