@@ -31,7 +31,7 @@ WAYS: dict[str, Granularity] = {
     "channel × 32 tokens": Group(32, axis=-2),
     "token × 32 channels": Group(32),
 }
-DRAWS = 8
+DRAWS = 32
 
 
 # ---- data
@@ -69,27 +69,33 @@ def biased_case(seed: int = 0, tokens: int = 256) -> tuple[torch.Tensor, torch.T
 
 # ---- measurements, each the mean over DRAWS draws
 
+Row = tuple[float, float, float, float]
+
 
 @cache
-def axis_table(fmt: str, draws: int = DRAWS) -> dict[str, tuple[float, float, float, float]]:
-    """Way -> (SQNR of K in dB, output error with that K, SQNR of V, output error with that V); the error is that of
-    the worst head, the other tensor is exact. Data: `attention_case`.
+def axis_draws(fmt: str, way: str) -> tuple[Row, ...]:
+    """For each draw: SQNR of K in dB, output error with that K, SQNR of V, output error with that V.
 
-    >>> table = axis_table("E4M3FN")
-    >>> f"{table['token × 32 channels'][0]:.0f} dB, {table['channel'][0]:.0f} dB"
-    '43 dB, 32 dB'
+    The error is that of the worst head, the other tensor is exact. Data: `attention_case`; way: a key of WAYS.
     """
-    found = {}
-    for name, way in WAYS.items():
-        total = torch.zeros(4)
-        for seed in range(draws):
-            query, k, v = attention_case(seed)
-            kept_k, kept_v = (quantize(x, fmt, way).dequantize() for x in (k, v))
-            with_k = attention_output_error(query, k, v, kept_k, v, causal=False).worst
-            with_v = attention_output_error(query, k, v, k, kept_v, causal=False).worst
-            total += torch.tensor([sqnr_db(k, kept_k), with_k, sqnr_db(v, kept_v), with_v])
-        found[name] = tuple((total / draws).tolist())
-    return found
+    rows = []
+    for seed in range(DRAWS):
+        query, k, v = attention_case(seed)
+        kept_k, kept_v = (quantize(x, fmt, WAYS[way]).dequantize() for x in (k, v))
+        with_k = attention_output_error(query, k, v, kept_k, v, causal=False).worst
+        with_v = attention_output_error(query, k, v, k, kept_v, causal=False).worst
+        rows.append((sqnr_db(k, kept_k), with_k, sqnr_db(v, kept_v), with_v))
+    return tuple(rows)
+
+
+def axis_table(fmt: str) -> dict[str, Row]:
+    """Way -> the mean over all draws of what `axis_draws` gives."""
+    return {name: tuple(sum(column) / DRAWS for column in zip(*axis_draws(fmt, name))) for name in WAYS}
+
+
+def draws_in_which_worse(fmt: str, way: str, other: str) -> int:
+    """In how many of the draws K stored one way gives a larger output error than stored the other way."""
+    return sum(a[1] > b[1] for a, b in zip(axis_draws(fmt, way), axis_draws(fmt, other)))
 
 
 CHANGES: dict[str, tuple[Callable, Callable]] = {  # name -> (before the store, after it)
@@ -100,14 +106,14 @@ CHANGES: dict[str, tuple[Callable, Callable]] = {  # name -> (before the store, 
 
 
 @cache
-def rotation_table(fmt: str, case: Callable = attention_case, draws: int = DRAWS) -> dict[str, float]:
+def rotation_table(fmt: str, case: Callable = attention_case) -> dict[str, float]:
     """Change of K before it is stored, one scale per token -> output error of the worst head (V exact)."""
     found = dict.fromkeys(CHANGES, 0.0)
-    for seed in range(draws):
+    for seed in range(DRAWS):
         query, k, v = case(seed)
         for name, (before, after) in CHANGES.items():
             kept = after(k, quantize(before(k), fmt, PerToken()).dequantize())
-            found[name] += attention_output_error(query, k, v, kept, v, causal=False).worst / draws
+            found[name] += attention_output_error(query, k, v, kept, v, causal=False).worst / DRAWS
     return found
 
 
@@ -125,7 +131,7 @@ RULES: dict[str, Callable] = {  # name -> scale as it is stored
 
 
 def power_errors() -> dict[str, tuple[float, float, float]]:
-    """Rule -> (relative RMS error, that of the worst vector, share of vectors that clip): 4096 normal vectors of 128."""
+    """Rule -> (relative RMS error, that of the worst vector, share of vectors that clip); 4096 normal vectors."""
     x = torch.randn(4096, 128, generator=torch.Generator().manual_seed(0))
     found = {}
     for name, rule in RULES.items():

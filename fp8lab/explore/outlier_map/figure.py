@@ -6,6 +6,8 @@ map in each channel, so that a channel that is one pixel wide cannot be overlook
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -27,21 +29,18 @@ def outlier_figure(data: OutlierData, view: str = "size") -> Figure:
     norm = colour_scale(maps)
     with style.settings():
         figure = style.new_figure(height=4.5)
-        figure.text(0.075, 0.945, headline(data), size=10.5, weight="bold", va="center")
+        figure.text(0.075, 0.945, headline(data), size=10, weight="bold", va="center")
         for place, (title, side, values) in enumerate(
             zip(("as it is", "rotated"), (data.before, data.after), maps, strict=True)
         ):
             left = 0.075 + 0.435 * place
-            image = draw_map(figure.add_axes((left, 0.36, 0.41, 0.47)), values, norm, f"{title}: {side_text(side)}")
+            draw_map(figure.add_axes((left, 0.36, 0.41, 0.47)), values, norm, f"{title}: {side_text(side)}")
             draw_channels(figure.add_axes((left, 0.12, 0.41, 0.2)), values, norm)
         figure.axes[0].set_ylabel("token")
         figure.axes[1].set_ylabel("largest", size=9.5)
         for axes in figure.axes[2:]:
             axes.set_yticklabels([])
-        bar = figure.colorbar(image, cax=figure.add_axes((0.93, 0.36, 0.013, 0.47)))
-        bar.ax.set_xlabel("|K|" if view == "size" else "|error|", size=9)
-        bar.ax.tick_params(labelsize=8.5)
-        bar.outline.set_visible(False)
+        draw_scale(figure.add_axes((0.93, 0.36, 0.013, 0.47)), norm, "|K|" if view == "size" else "|error|")
     return figure
 
 
@@ -58,7 +57,7 @@ def colour_scale(maps: list[np.ndarray]) -> LogNorm:
 
 def headline(data: OutlierData) -> str:
     before, after = data.before.output_error, data.after.output_error
-    return f"{data.name}, {data.fmt}, one scale per {data.axis}: output error {before:.1%} → {after:.1%} rotated"
+    return f"{data.name}, {data.fmt}, a scale per {data.axis}: output error {before:.1%} → {after:.1%} rotated"
 
 
 def side_text(side: Side) -> str:
@@ -83,20 +82,43 @@ def words(data: OutlierData) -> str:
     )
 
 
-def draw_map(axes: Axes, values: np.ndarray, norm: LogNorm, title: str):
+def draw_map(axes: Axes, values: np.ndarray, norm: LogNorm, title: str) -> None:
     shown = np.maximum(values, norm.vmin)  # zeros have no logarithm
-    image = axes.imshow(shown, norm=norm, cmap=COLOURS, aspect="auto", interpolation="nearest")
+    axes.imshow(shown, norm=norm, cmap=COLOURS, aspect="auto", interpolation="nearest")
     axes.set_xticks([])
+    axes.set_yticks(range(0, len(values), max(1, len(values) // 4)))
     axes.set_title(title, size=10)
     axes.tick_params(labelsize=8.5)
-    return image
+
+
+def decades(norm: LogNorm) -> dict[float, str]:
+    """log10 and label of the powers of ten on the scale; every second one where there are many."""
+    powers = range(math.ceil(math.log10(norm.vmin)), math.floor(math.log10(norm.vmax)) + 1)
+    return {float(power): f"{10.0**power:g}" for power in powers[:: 2 if len(powers) > 4 else 1]}
 
 
 def draw_channels(axes: Axes, values: np.ndarray, norm: LogNorm) -> None:
-    """The largest value of each channel, on the scale of the colours."""
-    largest = np.maximum(values.max(0), norm.vmin)
+    """The largest value of each channel, on the scale of the colours. Logarithms on a plain axis: a logarithmic one
+    takes matplotlib ten times as long."""
+    largest = np.log10(np.maximum(values.max(0), norm.vmin))
+    low, high = math.log10(norm.vmin), math.log10(norm.vmax)
     edges = np.arange(len(largest) + 1) - 0.5
-    axes.stairs(largest, edges, baseline=norm.vmin, fill=True, color=style.EXPONENT, alpha=0.75, linewidth=0)
-    axes.set(yscale="log", xlim=(-0.5, len(largest) - 0.5), ylim=(norm.vmin, norm.vmax * 1.5), xlabel="channel")
-    axes.minorticks_off()
+    axes.stairs(largest, edges, baseline=low, fill=True, color=style.EXPONENT, alpha=0.75, linewidth=0)
+    axes.set(xlim=(-0.5, len(largest) - 0.5), ylim=(low, high + 0.15), xlabel="channel")
+    axes.set_xticks(range(0, len(largest), max(1, len(largest) // 4)))
+    ticks = decades(norm)
+    axes.set_yticks(list(ticks), list(ticks.values()))
     axes.tick_params(labelsize=8.5)
+
+
+def draw_scale(axes: Axes, norm: LogNorm, label: str) -> None:
+    """What the colours mean."""
+    low, high = math.log10(norm.vmin), math.log10(norm.vmax)
+    axes.imshow(np.linspace(1, 0, 128)[:, None], cmap=COLOURS, aspect="auto", extent=(0, 1, low, high))
+    ticks = decades(norm)
+    axes.set_yticks(list(ticks), list(ticks.values()), size=8.5)
+    axes.yaxis.tick_right()
+    axes.set_xticks([])
+    axes.set_xlabel(label, size=9)
+    for side in axes.spines.values():
+        side.set_visible(False)

@@ -65,11 +65,11 @@ def drive_tensor(answer: Any, inputs: Inputs) -> Inputs:
 
 def head_inputs(seed: int) -> Inputs:
     """Caches in several layouts; in the last one a wrong axis has the right length."""
-    layers = torch.tensor([1.0, 5.0]).reshape(2, 1, 1, 1, 1)
+    layers, batch = torch.tensor([1.0, 5.0]).reshape(2, 1, 1, 1, 1), _heads(seed, (2, 2, 4, 5, 6), 2)
     return {
         "cases": {
             "[layers, kv_heads, tokens, head_dim], head_axis 1": (_heads(seed, (2, 3, 4, 6), 1), 1),
-            "[layers, batch, kv_heads, tokens, head_dim], head_axis -3": (layers * _heads(seed, (2, 2, 4, 5, 6), 2), -3),
+            "[layers, batch, kv_heads, tokens, head_dim], head_axis -3": (layers * batch, -3),
             "[layers, tokens, kv_heads, head_dim], head_axis -2": (_heads(seed + 1, (3, 7, 4, 6), 2), -2),
             "kv_heads = tokens, head_axis -2": (_heads(seed + 2, (2, 4, 4, 6), 2), -2),
         }
@@ -96,13 +96,19 @@ def drive_heads(answer: Any, inputs: Inputs) -> Inputs:
 # ---- 5.3 one more token
 
 
+ARRIVALS = {  # name -> tokens in the cache, size of the new one
+    "the first token": (0, 1.0),
+    "a second token": (1, 1.0),
+    "10 times larger": (4, 10.0),
+    "a sink, ×5000": (3, 5e3),
+    "1000 times smaller": (2, 1e-3),
+}
+
+
 def token_inputs(seed: int) -> Inputs:
     """(codes, scales, token): caches of 0, 1 and 4 tokens; the new token is smaller, equal, or far larger."""
     cases = {}
-    for number, (name, tokens, factor) in enumerate(
-        (("the first token", 0, 1.0), ("a second token", 1, 1.0), ("10 times larger", 4, 10.0), ("a sink, ×5000", 3, 5e3),
-         ("1000 times smaller", 2, 1e-3))
-    ):  # fmt: skip
+    for number, (name, (tokens, factor)) in enumerate(ARRIVALS.items()):
         kv = sized(seed + 10 * number, 4, tokens + 1, 6, sizes=(1.0, 0.02, 7.0, 100.0))
         kv[:, -1] *= factor
         scales = scale_of(kv[:, :-1].abs().amax(-1, keepdim=True)) if tokens else torch.empty(4, 0, 1)

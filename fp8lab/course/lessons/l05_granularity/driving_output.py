@@ -92,19 +92,25 @@ def rotation_inputs(seed: int) -> Inputs:
     }
 
 
+class Lossless:
+    """A store that gives back what it is given, and remembers it."""
+
+    def __init__(self) -> None:
+        self.seen: list[torch.Tensor] = []
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.append(x.clone())
+        return x
+
+
 def drive_rotation(answer: Any, inputs: Inputs) -> Inputs:
     """What was stored, and the output, when the store keeps everything and when it is coarse."""
     arrays: Inputs = {}
     for name, tensors in inputs["cases"].items():
-        kept: list[torch.Tensor] = []
-
-        def keep(x: torch.Tensor) -> torch.Tensor:
-            kept.append(x.clone())
-            return x
-
+        keep = Lossless()
         output = answer(*(t.clone() for t in tensors), keep)
-        arrays[f"times stored, {name}"] = len(kept)
-        for label, x in zip("KV", kept):
+        arrays[f"times stored, {name}"] = len(keep.seen)
+        for label, x in zip("KV", keep.seen):
             arrays[f"{label} as it is stored, {name}"] = plain(x)
         arrays[f"output, lossless store, {name}"] = plain(output)
         arrays[f"output, int4 store, {name}"] = plain(answer(*(t.clone() for t in tensors), coarse))

@@ -12,7 +12,9 @@ from fp8lab.course.text import Text
 def show_fold(inputs, array: str, index: tuple[int, ...]) -> str:
     what, _, case = array.partition(", ")
     query, codes, k_scale, _, v_scale = inputs["cases"].get(case) or inputs["groups"][case]
-    shapes = f"query {list(query.shape)}, codes {list(codes.shape)}, scales {list(k_scale.shape)}, {list(v_scale.shape)}"
+    shapes = (
+        f"query {list(query.shape)}, codes {list(codes.shape)}, scales {list(k_scale.shape)}, {list(v_scale.shape)}"
+    )
     return f"{case}: {what}{list(index) if index else ''}; {shapes}"
 
 

@@ -153,8 +153,7 @@ PER_HEAD = Exercise(
             "只有两个轴留下：第 0 轴（层）和 `axis`（头）。其余的轴不管怎么排列，都要归约。",
         ),
         Text(
-            "List the axes that go: `[a for a in range(1, cache.ndim) if a != axis]`, and hand the list to "
-            "`amax`.",
+            "List the axes that go: `[a for a in range(1, cache.ndim) if a != axis]`, and hand the list to `amax`.",
             "把要归约的轴列出来：`[a for a in range(1, cache.ndim) if a != axis]`，交给 `amax`。",
         ),
         Text(

@@ -33,8 +33,7 @@ ROTATION = Exercise(
             "query 从不存储：`query @ h`。K 和 V：`store(k @ h)`、`store(v @ h)`。",
         ),
         Text(
-            "The output is a mixture of rotated values, so it is rotated itself. `h` is its own inverse: "
-            "`output @ h`.",
+            "The output is a mixture of rotated values, so it is rotated itself. `h` is its own inverse: `output @ h`.",
             "输出是旋转过的 V 的加权和，所以它本身也是旋转过的。`h` 的逆就是自己：`output @ h`。",
         ),
     ),

@@ -16,7 +16,9 @@ def show_token(inputs, array: str, index: tuple[int, ...]) -> str:
         return f"{case}: {what}"
     head, place = index[:2]
     age = "the new token" if place == codes.shape[1] else "an old token"
-    return f"{case}: {what}{list(index)}, {age}; absmax of head {head} in the new one {token[head].abs().max().item():.4g}"
+    return (
+        f"{case}: {what}{list(index)}, {age}; absmax of head {head} in the new one {token[head].abs().max().item():.4g}"
+    )
 
 
 APPEND = Exercise(
