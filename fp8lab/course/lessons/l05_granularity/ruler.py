@@ -22,7 +22,7 @@ def stored(x: torch.Tensor, scale: torch.Tensor, fmt: str = "E4M3FN") -> torch.T
     """What a cache gives back of x: codes of x / scale, times scale. `scale` broadcasts against x.
 
     >>> stored(torch.tensor([17.0, -1000.0]), torch.tensor(2.0)).tolist()
-    [17.0, -896.0]
+    [16.0, -896.0]
     """
     fmt = element_format(fmt)
     return decode_elements(encode_elements((x / scale).float(), fmt), fmt) * scale
