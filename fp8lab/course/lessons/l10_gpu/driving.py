@@ -143,7 +143,7 @@ def attention_inputs(seed: int) -> dict[str, Any]:
             codes = random_codes(int(torch.randint(2**31, (1,), generator=random)), blocks, block_size, heads, DIM)
             cache += [codes, torch.rand(blocks, block_size, heads, 2, generator=random) * 0.01 + 0.005]
         table = torch.randperm(blocks, generator=random).int()
-        k = _dequantized(cache[0], cache[1])[table.long()].flatten(0, 1)[:29]
+        k = _dequantized(cache[0], cache[1])[table.long()].flatten(0, 1)[:19]
         query = torch.stack([torch.randn(DIM, generator=random), k[2, 1]])  # token 2 is what the second head looks for
         score = (k * query).sum(2) * DIM**-0.5
         strength = torch.tensor([1.5, 150.0]) / score.abs().amax(0)
@@ -151,7 +151,7 @@ def attention_inputs(seed: int) -> dict[str, Any]:
         far = score[8:10, 1].max() < 50  # the second tile of its split is further below than exp can bridge
         if far and score[8:10, 0].max() > score[:8, 0].max() + 0.3:  # and for the first head it brings a new peak
             break
-    return {"query": query * strength[:, None], "cache": cache, "table": table, "runs": ((29, 3), (5, 4))}
+    return {"query": query * strength[:, None], "cache": cache, "table": table, "runs": ((19, 2), (3, 4))}
 
 
 def _dequantized(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

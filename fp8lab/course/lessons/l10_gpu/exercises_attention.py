@@ -59,9 +59,9 @@ ATTENTION = Exercise(
                 "`tl.maximum(peak, ...)`。",
             ),
             "tail lost": Text(
-                "You divide the tokens by the splits and round down: 29 // 3 is 9, and the last two tokens belong to "
-                "nobody. They are the newest ones, too. Round up.",
-                "你用 token 数除以段数并向下取整：29 // 3 得 9，最后两个 token 没有人管，而它们偏偏是最新的。要向上取整。",
+                "You divide the tokens by the splits and round down: 19 // 2 is 9, and the last token belongs to "
+                "nobody. It is the newest one, too. Round up.",
+                "你用 token 数除以段数并向下取整：19 // 2 得 9，最后一个 token 没有人管，而它偏偏是最新的。要向上取整。",
             ),
             "score 0 where there is no token": Text(
                 "Lanes without a token have the score 0, and exp gives them a weight. Their V is zero, so they only "
