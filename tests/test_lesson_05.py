@@ -10,7 +10,7 @@ from learner import Desk, lesson_text
 from wrong_lesson_05 import WRONG
 
 from fp8lab import decode
-from fp8lab.course.lessons.l05_granularity import ruler
+from fp8lab.course.lessons.l05_granularity import driving_ruler as ruler
 from fp8lab.course.registry import exercise, lesson_exercises
 from fp8lab.explore import granularity_facts as facts
 from fp8lab.fold import folded_attention, k_folds_into, v_folds_into

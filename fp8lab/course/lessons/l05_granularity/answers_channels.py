@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from fp8lab.course.lessons.l05_granularity.ruler import scale_of, stored
+from fp8lab.course.lessons.l05_granularity.driving_ruler import scale_of, stored
 
 
 def own_channel(groups: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from fp8lab.codec import decode, encode
-from fp8lab.course.lessons.l05_granularity.ruler import QMAX, scale_of
+from fp8lab.course.lessons.l05_granularity.driving_ruler import QMAX, scale_of
 
 
 def own_vector(token: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fp8lab.codec import encode
-from fp8lab.course.lessons.l05_granularity.ruler import scale_of
+from fp8lab.course.lessons.l05_granularity.driving_ruler import scale_of
 
 Inputs = dict[str, Any]
 HEADS = (1.0, 1e-3, 30.0, 1e-5)  # heads of one layer whose sizes differ: the case that a median does not show
