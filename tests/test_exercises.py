@@ -256,7 +256,9 @@ def test_driving_imports_no_answers(lesson):
     code = (
         f"import sys, importlib; drives = importlib.import_module('fp8lab.course.lessons.l{lesson}.driving').DRIVES;"
         "ours = [m for m in sys.modules if m.startswith('fp8lab.course.')];"
-        "known = [m for m in ours if 'answers' in m or 'exercise' in m]; assert not known, known; print(len(drives))"
+        "known = [m for m in ours if 'answers' in m or 'exercise' in m]; assert not known, known;"
+        f"own = [m.split('.')[4] for m in ours if m.startswith('fp8lab.course.lessons.l{lesson}.')];"
+        "unseen = [m for m in own if not m.startswith('driving')]; assert not unseen, unseen; print(len(drives))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
