@@ -29,9 +29,17 @@ import torch
 Axes = int | tuple[int, ...]
 
 
+def _named(axes: Axes, owner: str) -> tuple[int, ...]:
+    """The axes as a tuple of whole numbers. TypeError names the granularity."""
+    given = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    if any(isinstance(axis, bool) or not isinstance(axis, int) for axis in given):
+        raise TypeError(f"{owner}: an axis is a whole number such as -1, or a tuple of them; given {axes!r}")
+    return given
+
+
 def _axes(axes: Axes, ndim: int, owner: str) -> tuple[int, ...]:
     """Axes counted from the front, each once. IndexError names the granularity and the shape's rank."""
-    given = (axes,) if isinstance(axes, int) else tuple(axes)
+    given = _named(axes, owner)
     for axis in given:
         if not -ndim <= axis < ndim:
             raise IndexError(
@@ -68,6 +76,9 @@ class PerHead:
 
     axis: Axes = -3
 
+    def __post_init__(self):
+        _named(self.axis, repr(self))
+
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         own = _axes(self.axis, len(shape), repr(self))
         return tuple(1 if i in own else max(n, 1) for i, n in enumerate(shape))
@@ -90,6 +101,9 @@ class PerToken:
 
     over: Axes = -1
 
+    def __post_init__(self):
+        _named(self.over, repr(self))
+
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return _shared(self.over, shape, repr(self))
 
@@ -106,6 +120,9 @@ class PerChannel:
     """
 
     over: Axes = -2
+
+    def __post_init__(self):
+        _named(self.over, repr(self))
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return _shared(self.over, shape, repr(self))
@@ -128,6 +145,8 @@ class Group:
             raise TypeError(f"a group size is a whole number of values, got {self.size!r}")
         if self.size < 1:
             raise ValueError(f"a group holds at least 1 value, got size {self.size}")
+        if len(_named(self.axis, repr(self))) != 1 or isinstance(self.axis, (tuple, list)):
+            raise TypeError(f"a group runs along one axis, a whole number such as -1; given axis={self.axis!r}")
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         (own,) = _axes(self.axis, len(shape), repr(self))

@@ -23,6 +23,7 @@ from fp8lab.formats import E4M3FN
 from fp8lab.granularity import Granularity, Group, PerChannel, PerHead, PerTensor, PerToken, scale_shape, spread
 from fp8lab.grouped import group_size_of_rows, quantize_rows
 from fp8lab.quantized import QuantizedTensor
+from fp8lab.quantizer_input import real_tensor
 from fp8lab.rules import group_absmax, group_percentile, mse_scales, ocp_scales
 from fp8lab.scales import (
     StorageFormat,
@@ -85,6 +86,9 @@ def quantize(
     compiled      ask for torch.compile (absmax, 8-bit codes, scales along the last axis): the same bytes, seconds
                   for the first call
 
+    TypeError for what is no tensor of float16, bfloat16, float32 or float64. A float8 tensor holds codes already:
+    see `QuantizedTensor.from_parts`.
+
     A group of zeros has scale 1 and dequantizes to exact zeros; every other scale is at least 2^-126 (2^-9 in
     E4M3FN) and small enough for code x scale to stay finite.
 
@@ -92,8 +96,8 @@ def quantize(
     [[1.0], [1.0]]
     """
     fmt, storage = element_format(fmt), storage_format(scale_format)
-    _check_arguments(x, granularity, scale, tensor_scale, percentile, nonfinite)
-    x = x.detach()
+    x = real_tensor(x, "quantize")
+    _check_arguments(granularity, scale, tensor_scale, percentile, nonfinite)
     shape, blocks = tuple(x.shape), granularity.blocks(tuple(x.shape))
     if tensor_scale is not None and storage != E4M3FN:
         raise ValueError(
@@ -117,11 +121,7 @@ def quantize(
     return _quantize_plain(x, made, scale, tensor_scale, percentile, nonfinite)
 
 
-def _check_arguments(x, granularity, scale, tensor_scale, percentile, nonfinite) -> None:
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"quantize takes a torch tensor, got {type(x).__name__}: pass torch.as_tensor(x)")
-    if not x.is_floating_point():
-        raise TypeError(f"quantize takes float16, bfloat16, float32 or float64, got {x.dtype}: pass x.float()")
+def _check_arguments(granularity, scale, tensor_scale, percentile, nonfinite) -> None:
     if not isinstance(granularity, GRANULARITIES):
         raise TypeError(f"granularity is e.g. PerTensor() or Group(64), got {granularity!r}")
     if isinstance(scale, str) and scale not in RULES:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fp8lab.codec_arguments import FLOATS
 from fp8lab.elements import ElementFormat, code_dtype, decode_elements, element_format, pack, packed_length, unpack
 from fp8lab.granularity import Granularity, scale_shape, spread
 from fp8lab.grouped import dequantize_rows, group_size_of_rows
@@ -153,13 +154,19 @@ class QuantizedTensor:
         self, dtype: torch.dtype = torch.float32, *, out: torch.Tensor | None = None, compiled: bool = False
     ) -> torch.Tensor:
         """code x scale in float32, then rounded to `dtype`. float16 can overflow to inf: that is the caller's choice
-        of dtype.
+        of dtype. TypeError for other dtypes than float16, bfloat16, float32 and float64: integers lose the fractions.
 
         `out` is filled and returned (its dtype counts). `compiled=True` asks for torch.compile: same values, and the
         first call takes seconds; it needs 8-bit codes whose scales reach along the last axis only.
         """
         if out is not None and tuple(out.shape) != self.shape:
             raise ValueError(f"out has shape {tuple(out.shape)}, the data {self.shape}")
+        wanted = dtype if out is None else out.dtype
+        if wanted not in FLOATS:
+            raise TypeError(
+                f"dequantize gives float16, bfloat16, float32 or float64, asked for {wanted}: for codes read `.codes`, "
+                "for integers round the values yourself"
+            )
         out = torch.empty(self.shape, dtype=dtype, device=self.device) if out is None else out
         size = group_size_of_rows(self.shape, self.blocks)
         if size and (compiled or self.device.type == "cpu") and out.is_contiguous() and self.payload.is_contiguous():

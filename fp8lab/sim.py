@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import torch
 
+from fp8lab.quantizer_input import real_tensor
+
 INT8_MAX = 127
 
 
@@ -61,7 +63,7 @@ class FP8KVCacheSim(torch.nn.Module):
 
     def quantize_fp8(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Codes and the one scale of x, any shape and float dtype; kept for `dequantize_fp8`. ValueError for NaN or
-        inf."""
+        inf, TypeError for a list, integers or float8."""
         values = self._finite(x)
         absmax = values.abs().amax() if values.numel() else values.new_zeros(())
         self.fp8_scale = self.fp8_qmax / absmax.clamp(min=self.eps)
@@ -78,8 +80,10 @@ class FP8KVCacheSim(torch.nn.Module):
     def quantize_kv_cache(self, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Codes [*, D] and scales [*, groups] of kv [*, D]; kept for `dequantize_kv_cache`.
 
-        ValueError for fewer than 2 axes and for NaN or inf. A short last group is measured by its own values alone.
+        ValueError for fewer than 2 axes and for NaN or inf, TypeError for a list, integers or float8. A short last
+        group is measured by its own values alone.
         """
+        kv = real_tensor(kv, "FP8KVCacheSim")
         if kv.ndim < 2:
             raise ValueError(f"a KV tensor has at least 2 axes, [..., tokens, head_dim], got shape {tuple(kv.shape)}")
         values = self._finite(kv)
@@ -116,6 +120,9 @@ class FP8KVCacheSim(torch.nn.Module):
         >>> FP8KVCacheSim.mse(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
         tensor(2.)
         """
+        for given, name in ((original, "original"), (restored, "restored")):
+            if not isinstance(given, torch.Tensor):
+                raise TypeError(f"{name} is a torch tensor, given a {type(given).__name__}: pass torch.as_tensor(...)")
         if original.shape != restored.shape:
             raise ValueError(f"shapes differ: original {tuple(original.shape)}, restored {tuple(restored.shape)}")
         return (original.to(torch.float32) - restored.to(torch.float32)).square().mean()
@@ -131,7 +138,7 @@ class FP8KVCacheSim(torch.nn.Module):
 
     @staticmethod
     def _finite(x: torch.Tensor) -> torch.Tensor:
-        values = x.detach().to(torch.float32)
+        values = real_tensor(x, "FP8KVCacheSim").to(torch.float32)
         if not bool(values.isfinite().all()):
             raise ValueError(
                 "the input holds NaN, inf or values beyond float32: no scale fits them, clean the data first"

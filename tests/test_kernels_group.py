@@ -193,3 +193,8 @@ def test_a_write_that_does_not_fit_is_refused(change, word):
     with pytest.raises((ValueError, TypeError), match=word):
         write_kv(**{**given, **change})
     assert (cache.k_codes == 0).all()
+
+
+def test_a_list_is_refused_in_words():
+    with pytest.raises(TypeError, match="given a list: pass torch.as_tensor"):
+        quantize_group([[1.0, 2.0]], 2)

@@ -185,3 +185,23 @@ def test_an_eps_that_makes_scales_zero_or_infinite_is_refused(eps):
 def test_counts_are_whole_numbers(wrong):
     with pytest.raises(TypeError, match=f"{next(iter(wrong))} is a whole number"):
         FP8KVCacheSim(**wrong)
+
+
+@pytest.mark.parametrize("method", ["quantize_fp8", "quantize_kv_cache", "fit"])
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ([[1.0, 2.0]], "given a list: pass torch.as_tensor"),
+        (torch.ones(2, 2, dtype=torch.int32), "given torch.int32: pass x.float"),
+        (torch.ones(2, 2).to(torch.float8_e4m3fn), "given torch.float8_e4m3fn: its bytes are codes already"),
+    ],
+    ids=["list", "integers", "float8"],
+)
+def test_what_is_no_tensor_of_real_numbers_is_refused_in_words(method, given, words):
+    with pytest.raises(TypeError, match=words):
+        getattr(FP8KVCacheSim(), method)(given)
+
+
+def test_mse_of_lists_is_refused_in_words():
+    with pytest.raises(TypeError, match="restored is a torch tensor, given a list"):
+        FP8KVCacheSim.mse(torch.ones(2), [1.0, 1.0])

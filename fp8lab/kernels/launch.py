@@ -147,6 +147,8 @@ def _write_in_torch(x, codes, scales, cache: KVCache, slots) -> None:
 
 
 def _checked(x, group_size, fmt, scale_format) -> tuple[torch.Tensor, FloatFormat, bool]:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a torch tensor; given a {type(x).__name__}: pass torch.as_tensor(x)")
     if x.dtype not in INPUT_DTYPES:
         raise TypeError(f"x must be float32, bfloat16 or float16; given {x.dtype}: use fp8lab.quantize for float64")
     if x.ndim == 0:
