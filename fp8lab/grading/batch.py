@@ -153,4 +153,4 @@ def _entry(choice: _Choice, jobs: Jobs) -> Entry:
         report = refused(submission.lesson, submission.lang, submission.problem)
     else:
         report = jobs.reports[choice.job]
-    return Entry(submission.student, report, submission.path, choice.notes, submission.problem)
+    return Entry(submission.student, report, submission.path, choice.notes, submission.problem, choice.job or "")

@@ -45,6 +45,7 @@ class Answer:
     untouched  it is the stub as we handed it out
     broken     why it cannot be run: a syntax error, in words; "" if it can
     undefined  names that the exercise asks for and the code never defines
+    uses       names in it that deserve a look, see `pycode.for_review`
     """
 
     cell: str
@@ -54,6 +55,7 @@ class Answer:
     broken: str = ""
     undefined: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
     @property
     def missing(self) -> bool:
@@ -135,6 +137,7 @@ def _answer(slot: Cell, pieces: list[Fragment], wanted: set[str]) -> Answer:
         broken=broken,
         undefined=frozenset(wanted - {name for piece in chosen for name in piece.defines}),
         notes=tuple(_notes(slot, candidates, chosen, wanted)),
+        uses=_uses(slot, chosen),
     )
 
 
@@ -180,9 +183,25 @@ def _notes(slot: Cell, candidates: list[Fragment], chosen: list[Fragment], wante
         notes.append(f"defined more than once: graded cell {cells}, not cell {others}")
     if any(piece.recovered for piece in chosen):
         notes.append("code recovered from a Markdown cell")
-    taken = [name for piece in chosen for name in for_review(piece.source)]
-    ours = set(for_review(slot.source))
-    foreign = [name for name in dict.fromkeys(taken) if name not in ours]
-    if foreign:
-        notes.append(f"for review: uses {', '.join(foreign)}")
+    uses = _uses(slot, chosen)
+    if uses:
+        notes.append(f"for review: uses {', '.join(uses)}")
     return notes
+
+
+def _uses(slot: Cell, chosen: list[Fragment]) -> tuple[str, ...]:
+    """Names in the learner's code that deserve a look and do not stand in ours."""
+    ours = set(for_review(slot.source))
+    taken = (name for piece in chosen for name in for_review(piece.source))
+    return tuple(name for name in dict.fromkeys(taken) if name not in ours)
+
+
+def edited_checks(notebook: SubmittedNotebook, lesson: Lesson) -> tuple[str, ...]:
+    """Keys whose check cells differ from ours in more than comments and layout. Cells that are gone do not count."""
+    ours = {key: cell.source for cell in lesson.cells if cell.role == "check" for key in cell.keys}
+    edited = []
+    for cell in notebook.cells:
+        marker = MARKER.match(cell.source) if cell.kind == "code" else None
+        if marker and marker[1].lower() == "check" and not any(same_code(cell.source, code) for code in ours.values()):
+            edited += [key for key in keys_in(marker[2]) if key in ours]
+    return tuple(dict.fromkeys(edited))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fp8lab.course.text import Text
+from fp8lab.grading.fingerprint import Fingerprint
 
 VERDICTS = (
     "passed",
@@ -46,6 +47,8 @@ class Mark:
     note           one line for the instructor's table, in English
     lines          what the learner reads, in the language of the notebook
     misconception  name of the recognised mistake
+    uses           names in the learner's code that deserve a look, such as "fp8lab.decode"
+    fingerprint    what fills the hole, for comparison with other learners; None when nothing does
     """
 
     key: str
@@ -56,6 +59,8 @@ class Mark:
     title: str = ""
     lines: tuple[str, ...] = ()
     misconception: str | None = None
+    uses: tuple[str, ...] = ()
+    fingerprint: Fingerprint | None = None
 
     def __post_init__(self) -> None:
         assert self.verdict in VERDICTS, self.verdict
@@ -71,6 +76,7 @@ class Report:
     """All marks of one notebook in one lesson; it does not name the learner, so equal files share one.
 
     seconds, kernels  what it cost: wall time and kernels started
+    edited            keys whose check cells are not as we handed them out
     """
 
     lesson: str
@@ -78,6 +84,7 @@ class Report:
     marks: tuple[Mark, ...]
     seconds: float = 0.0
     kernels: int = 0
+    edited: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:
@@ -94,8 +101,13 @@ class Report:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """The report that `to_dict` wrote."""
-        marks = tuple(Mark(**{**mark, "lines": tuple(mark["lines"])}) for mark in data["marks"])
-        return cls(data["lesson"], data["lang"], marks, data["seconds"], data["kernels"])
+        marks = tuple(_mark_from_dict(mark) for mark in data["marks"])
+        return cls(**{**data, "marks": marks, "edited": tuple(data["edited"])})
+
+
+def _mark_from_dict(data: Mapping[str, Any]) -> Mark:
+    fingerprint = data["fingerprint"] and Fingerprint(**data["fingerprint"])
+    return Mark(**{**data, "lines": tuple(data["lines"]), "uses": tuple(data["uses"]), "fingerprint": fingerprint})
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,7 @@ class Entry:
     path     the graded file, relative to the submissions; "" when nothing was handed in
     notes    remarks on the file for the instructor, such as further files that were not graded
     problem  why the file could not be read
+    content  the same for files that are the same, byte for byte; "" when nobody has looked
     """
 
     student: str
@@ -112,3 +125,4 @@ class Entry:
     path: str = ""
     notes: tuple[str, ...] = ()
     problem: str = ""
+    content: str = ""
