@@ -1,13 +1,11 @@
-"""The project's own files against each other: packaging, pins, conda, make, both READMEs, style."""
+"""The project's own files against each other: packaging, pins, conda, style."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import pkgutil
 import re
-import shutil
 import subprocess
 import sys
 
@@ -26,7 +24,6 @@ else:
     import tomli as tomllib
 
 EXTRAS = {"lab", "grade", "author", "hf", "gpu", "cluster", "test"}
-TARGETS = ("lab", "test", "build", "bench", "clean", "help")
 
 
 @pytest.fixture(scope="module")
@@ -194,156 +191,7 @@ def test_environment_yml_installs_this_package_with_its_extras(project, root):
     assert {"lab", "grade"} <= set(extras[1].split(",")), "a hub image must open and grade the lessons"
 
 
-# --- make and CI --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def make(root, lacking):
-    """make("help", LANG="zh") runs make in a copy of the Makefile's folder, where nothing can be broken."""
-    program = shutil.which("make")
-    if program is None:
-        lacking("no make on the PATH; install it: apt-get install make")
-
-    def run(*arguments: str, folder=root, **environment: str) -> subprocess.CompletedProcess:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k not in ("LANG", "LC_ALL")}
-        return subprocess.run(
-            [program, *arguments], cwd=folder, env={**clean, **environment}, capture_output=True, text=True, timeout=120
-        )
-
-    return run
-
-
-def test_make_alone_is_help_and_help_names_every_target(make):
-    done = make()
-    assert done.returncode == 0
-    for target in TARGETS:
-        assert re.search(rf"^  make {target} ", done.stdout, re.M), target
-    for variable in ("PYTHON", "PORT", "LANG", "PIP_FLAGS"):
-        assert f"{variable}=" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("environment", "argument", "lang"),
-    [
-        ({}, None, "en"),
-        ({"LANG": "en_US.UTF-8"}, None, "en"),
-        ({"LANG": "C.UTF-8"}, None, "en"),
-        ({"LANG": "de_DE.UTF-8"}, None, "en"),
-        ({"LANG": "zh_CN.UTF-8"}, None, "zh"),
-        ({"LANG": "zh_TW"}, None, "zh"),
-        ({"LANG": "en_US.UTF-8"}, "LANG=zh", "zh"),
-        ({"LANG": "zh_CN.UTF-8"}, "LANG=en", "en"),
-    ],
-)
-def test_make_lab_picks_the_language(make, environment, argument, lang):
-    done = make("-n", "lab", "PORT=8899", *filter(None, [argument]), **environment)
-    assert done.returncode == 0, done.stderr
-    assert f'lab --lang {lang} --port "8899"' in done.stdout
-
-
-def test_make_without_a_python_says_what_is_missing(make, root, tmp_path):
-    shutil.copy(root / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "constraints.txt"):
-        (tmp_path / name).touch()
-    (tmp_path / "bin").mkdir()
-    old = tmp_path / "bin" / "python3"
-    old.write_text("#!/bin/sh\nexit 1\n")  # what an old Python answers to the question for its version
-    old.chmod(0o755)
-    done = make("lab", folder=tmp_path, PATH=str(tmp_path / "bin"))
-    assert done.returncode != 0
-    assert "needs Python 3.10 or newer" in done.stderr and "python3-venv" in done.stderr
-    assert "make lab PYTHON=" in done.stderr
-
-    named = make("test", f"PYTHON={tmp_path}/nowhere/python", folder=tmp_path)
-    assert named.returncode != 0 and "is missing, older than 3.10, or has no venv" in named.stderr
-    assert not (tmp_path / ".venv").exists()
-
-
-def test_make_takes_python_and_pip_flags_and_installs_again_when_the_pins_change(make, root, tmp_path):
-    """With a pip that only writes down how it was called."""
-    shutil.copy(root / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "constraints.txt"):
-        (tmp_path / name).touch()
-    fake = tmp_path / "python"
-    fake.write_text(
-        '#!/bin/sh\ncase "$*" in\n'
-        '*"-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python;;\n'
-        '*"-m pip"*) echo "$*" >> calls;;\n'
-        "*--version*) echo Python 3.12.0;;\nesac\n"
-    )
-    fake.chmod(0o755)
-    first = make("lab", f"PYTHON={fake}", "PIP_FLAGS=--proxy here", folder=tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert "making the environment .venv with Python 3.12.0" in first.stdout and "installing fp8lab" in first.stdout
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 1
-    assert "--proxy here --constraint constraints.txt --editable .[lab]" in calls[0]
-
-    make("lab", folder=tmp_path)
-    assert len((tmp_path / "calls").read_text().splitlines()) == 1, "installed again for nothing"
-    later = (tmp_path / ".venv" / "lab.stamp").stat().st_mtime + 5
-    os.utime(tmp_path / "constraints.txt", (later, later))
-    make("lab", folder=tmp_path)
-    assert len((tmp_path / "calls").read_text().splitlines()) == 2, "new pins, old environment"
-
-    assert make("clean", folder=tmp_path).returncode == 0
-    assert not (tmp_path / ".venv").exists()
-
-
-def test_ci_runs_make_test(root, lacking):
-    script = root / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    lines = script.read_text(encoding="utf-8").splitlines()
-    assert "set -euo pipefail" in lines
-    assert lines[-1] == "make test", "pytest's closing line must be the last"
-    bash = shutil.which("bash")
-    if bash is None:
-        lacking("no bash on the PATH")
-    assert subprocess.run([bash, "-n", str(script)], capture_output=True, timeout=20).returncode == 0
-
-
-# --- text ---------------------------------------------------------------------------------------------------------
-
-
-def blocks(text: str) -> list[str]:
-    """The commands and the code of a Markdown text, without comments."""
-    found = re.findall(r"^```(?:bash|python)\n(.*?)^```$", text, re.M | re.S)
-    return [re.sub(r"\s*#.*$", "", block, flags=re.M).strip() for block in found]
-
-
-def test_the_readmes_tell_the_same_commands_in_both_languages(root):
-    english = (root / "README.md").read_text(encoding="utf-8")
-    chinese = (root / "README.zh-CN.md").read_text(encoding="utf-8")
-    assert blocks(english) == blocks(chinese)
-    assert len(blocks(english)) >= 4
-    assert "README.zh-CN.md" in english and "README.md" in chinese
-
-
-@pytest.mark.parametrize(("name", "lang"), [("README.md", "en"), ("README.zh-CN.md", "zh")])
-def test_the_verdict_that_a_readme_shows_is_what_a_learner_sees(root, name, lang):
-    from fp8lab.course.check import Check
-    from fp8lab.course.progress import Progress
-    from fp8lab.course.registry import exercise
-
-    (shown,) = re.findall(r"^```text\n(.*?)^```$", (root / name).read_text(encoding="utf-8"), re.M | re.S)
-    (mistake,) = [m for m in exercise("1.4").misconceptions if m.name == "IEEE habit"]
-    said = repr(Check(lang, Progress(None))("1.4", mistake.answer))
-    assert "".join(shown.split()) == "".join(said.split())
-
-
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-def test_every_link_of_a_readme_leads_somewhere(root, name):
-    text = (root / name).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|<(?:img|source)[^>]* src(?:set)?=\"([^\"]+)\"", text)
-    relative = [a or b for a, b in targets if not re.match(r"\w+:", a or b)]
-    assert relative
-    assert [target for target in relative if not (root / target).exists()] == []
-
-
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-def test_the_lessons_that_a_readme_promises_exist_and_none_is_forgotten(root, name):
-    linked = re.findall(r"\]\(notebooks/(?:en|zh)/(\d\d_\w+)\.ipynb\)", (root / name).read_text(encoding="utf-8"))
-    assert sorted(linked) == sorted(path.stem for path in (root / "solutions").glob("[0-9][0-9]_*.md"))
+# --- style ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_code_is_clean(root):

@@ -69,6 +69,7 @@ class _Grading:
         self.lesson, self.exercises, self.answers = lesson, exercises, answers
         self.lang, self.seed, self.ground = lang, seed, ground
         self.by_key = {key: answer for answer in answers.values() for key in answer.keys}
+        self.raised: dict[str, Evidence] = {}  # of exercises that stopped inside one that they call
         self.kernels = 0
 
     def marks(self) -> dict[str, Mark]:
@@ -79,6 +80,7 @@ class _Grading:
             code = {cell: answer.sources for cell, answer in self.answers.items() if answer.runs}
             observed = self._observe(Plan(self.lesson, code, drive, self.seed))
         marks = {key: self._mark(key, observed) for key in self.exercises}
+        self._unblock(marks)
         self._judge_alone(marks)
         return {key: mark.noted(*self._notes(key)) for key, mark in marks.items()}
 
@@ -114,11 +116,21 @@ class _Grading:
                 return words.error_mark(exercise, ": ".join(observed.raised[answer.cell]), self.lang)
             if exercise.name in answer.undefined:
                 return words.error_mark(exercise, f"the cell does not define {exercise.name}", self.lang)
+        if evidence.state == "blocked" and evidence.error:
+            self.raised[exercise.key] = evidence
         try:
             result = judge(exercise, evidence, self.seed)
         except Exception as problem:  # arrays that nothing honest produces
             return words.mark(exercise, "rejected", self.lang, f"evidence cannot be compared: {problem}")
         return words.result_mark(exercise, result, self.lang)
+
+    def _unblock(self, marks: dict[str, Mark]) -> None:
+        """What a right answer raises when it is called wrongly is the caller's error, and blocks nothing: the rule of
+        the learner's own check (`fp8lab.course.check.verdict`)."""
+        for key, evidence in self.raised.items():
+            if evidence.blocked_by in marks and marks[evidence.blocked_by].verdict == "passed":
+                result = judge(self.exercises[key], replace(evidence, state="error", blocked_by=None), self.seed)
+                marks[key] = words.result_mark(self.exercises[key], result, self.lang)
 
     def _judge_alone(self, marks: dict[str, Mark]) -> None:
         """Exercises that rest on wrong ones get a second run on ours; what passes then, passes."""
