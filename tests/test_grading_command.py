@@ -1,4 +1,4 @@
-"""The command `fp8lab grade`: several files, missing lessons, a failing grader, seeds, options, what is not installed."""
+"""The command `fp8lab grade`: several files, missing lessons, a failing grader, seeds, options, what is missing."""
 
 from __future__ import annotations
 
