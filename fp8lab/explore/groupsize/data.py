@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 from fp8lab.formats import E8M0FNU
 from fp8lab.granularity import Granularity, Group, PerHead, PerTensor, PerToken
 from fp8lab.quantize import quantize
+from fp8lab.threads import one_thread
 
 SHAPE = (2, 64, 128)  # heads, tokens, head_dim: small enough for torch to stay on one thread
 KINDS = ("K", "V")
@@ -130,19 +130,8 @@ def prepared(x: torch.Tensor) -> torch.Tensor:
 
 def measure(x: torch.Tensor) -> Curves:
     """Every way at every place. `x` as `prepared` gives it."""
-    with _one_thread():
+    with one_thread():
         return _measure(x)
-
-
-@contextmanager
-def _one_thread():
-    """Hundreds of small operations: on a busy machine threads wait for each other longer than they work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measure(x: torch.Tensor) -> Curves:
@@ -200,7 +189,7 @@ def groupsize_data(
         raise ValueError(f"way is {way!r}; it is one of {'; '.join(WAYS)}")
     if str(place) not in places:
         raise ValueError(f"place is {place!r}; for shape {tuple(x.shape)} it is one of {', '.join(places)}")
-    with _one_thread():
+    with one_thread():
         restored, _ = _restored(x, WAYS[way], places[str(place)])
     alive = x != 0
     relative = ((restored.double() - x.double()).abs()[alive] / x.double().abs()[alive]).numpy()

@@ -131,6 +131,11 @@ class Products(TorchDispatchMode):
         super().__init__()
         self.sizes, self.count = {tuple(shape), (*shape[:-2], shape[-1], shape[-2])}, 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here. True, the default, has torch import its compiler, which takes a second."""
+        return False
+
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         name = str(function).split(".")[1].rstrip("_")
