@@ -1,6 +1,8 @@
 """Public bugs of FP8 codecs, each with the byte that is right, and with an encoder that has the bug and fails.
 
 The broken encoders are written here from the bug's description; a case that no broken encoder fails would test nothing.
+Bugs of scales are in test_scale_bugs.py and test_scale_sharing_bugs.py. triton#8322 (the interpreter's own FP8 casts)
+has no case: this package never uses them, its kernels are held to the codec byte by byte in test_kernels_group.py.
 """
 
 from __future__ import annotations
@@ -149,6 +151,53 @@ def test_encode_of_decode_is_the_code(name):
     assert encode(shifted, fmt).tolist() != codes
 
 
+# ---- decoders
+
+
+def read_as_fn(code: int) -> float:
+    return value(code, E4M3FN)
+
+
+def read_as_fnuz(code: int) -> float:
+    return value(code, FORMATS["E4M3FNUZ"])
+
+
+def read_as_e5m2(code: int) -> float:
+    return value(code, E5M2)
+
+
+def shifted_into_float32(code: int) -> float:
+    """The code in the place of float32's exponent: right for 1 to 254."""
+    return (torch.tensor([code], dtype=torch.int32) << 23).view(torch.float32).item()
+
+
+DECODED = [
+    ("vllm#45562: byte 38", 0x38, "E4M3FN", 1.0, read_as_fnuz),
+    ("vllm#45562: byte 38 in FNUZ", 0x38, "E4M3FNUZ", 0.5, read_as_fn),
+    ("vllm#32976: byte 7E", 0x7E, "E4M3FN", 448.0, read_as_fnuz),
+    ("vllm#32976: byte 7E in FNUZ", 0x7E, "E4M3FNUZ", 224.0, read_as_fn),
+    ("onnx#5764: byte 80 in FNUZ", 0x80, "E4M3FNUZ", math.nan, read_as_fn),
+    ("triton#10745: byte 80 in E5M2FNUZ", 0x80, "E5M2FNUZ", math.nan, read_as_e5m2),
+    ("E4M3FN byte 80 is -0", 0x80, "E4M3FN", -0.0, read_as_fnuz),
+    ("TransformerEngine#3262: scale 0", 0, "E8M0FNU", 2.0**-127, shifted_into_float32),
+    ("TransformerEngine#3262: scale 255", 255, "E8M0FNU", math.nan, shifted_into_float32),
+]
+
+
+@pytest.mark.parametrize(("code", "fmt", "right", "broken"), [c[1:] for c in DECODED], ids=[c[0] for c in DECODED])
+def test_public_bug_of_a_decoder(code, fmt, right, broken):
+    assert repr(decode(code, fmt).item()) == repr(right)
+    assert repr(decode([code] * 3000, fmt)[-1].item()) == repr(right)
+    assert repr(broken(code)) != repr(right), f"{broken.__name__} passes: this case tests nothing"
+
+
+def test_a_shift_is_right_between_the_ends_of_e8m0():
+    """TransformerEngine#3262: which is why 134, or any other ordinary scale, does not show it."""
+    codes = list(range(1, 255))
+    assert decode(codes, "E8M0FNU").tolist() == [shifted_into_float32(code) for code in codes]
+    assert decode(134, "E8M0FNU").item() == 128.0
+
+
 def test_the_format_travels_with_the_bytes():
     """vllm#45562: byte 38 is 1.0 in FN and 0.5 in FNUZ; the same byte is half the value on 252 codes."""
     assert decode(0x38).item() == 1.0 and decode(0x38, "E4M3FNUZ").item() == 0.5
@@ -164,14 +213,6 @@ def test_fnuz_saturates_at_its_own_maximum():
     assert encode(300.0, "E4M3FNUZ").item() == 0x7F and decode(0x7F, "E4M3FNUZ").item() == 240.0
     clamped_at_448 = encode(min(300.0, 448.0), "E4M3FNUZ", overflow="nan").item()
     assert clamped_at_448 == 0x80
-
-
-def test_e8m0_codes():
-    """TransformerEngine#3262: 0, 134 and 255 are 2^-127, 128 and NaN; code 0 is not zero."""
-    values = decode([0, 134, 255], "E8M0FNU")
-    assert values[:2].tolist() == [2.0**-127, 128.0] and values[2].isnan()
-    as_float32_exponent = (torch.tensor([0, 134], dtype=torch.int32) << 23).view(torch.float32)
-    assert as_float32_exponent.tolist() == [0.0, 128.0]  # the bug: shifting the code into float32's exponent field
 
 
 def test_e8m0_just_below_a_power_of_two():
@@ -194,8 +235,15 @@ def test_e8m0_up_does_not_saturate():
 
 def test_codes_are_uint8_so_that_torch_can_move_them():
     """pytorch#180855: index_copy_ on float8 is not implemented on a CPU; on our codes it works."""
+    index, both = torch.tensor([2]), encode([[1.0, 448.0]])
+    try:  # the bug, as long as torch has it
+        cache = torch.zeros(4, 2).to(torch.float8_e4m3fn).index_copy_(0, index, both.view(torch.float8_e4m3fn))
+    except (NotImplementedError, RuntimeError) as problem:
+        assert "index_copy" in str(problem)
+    else:
+        assert cache.view(torch.uint8)[2].tolist() == both[0].tolist()
     cache = torch.zeros(4, 2, dtype=torch.uint8)
-    cache.index_copy_(0, torch.tensor([2]), encode([[1.0, 448.0]]))
+    cache.index_copy_(0, index, both)
     assert decode(cache)[2].tolist() == [1.0, 448.0]
 
 
