@@ -1,4 +1,7 @@
-"""Paged decode attention, under the interpreter, against float64 within a bound derived from the arithmetic it does."""
+"""Paged decode attention against float64 on a CPU, within a bound derived from the arithmetic it does.
+
+The kernels run under the interpreter, or compiled, on a machine with a GPU.
+"""
 
 import math
 
@@ -11,6 +14,7 @@ from fp8lab.formats import E4M3FN, E5M2, E8M0FNU
 from fp8lab.kernels.attend import attend_in_torch, paged_attention
 from fp8lab.kernels.kvcache import KVCache
 
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EVERYTHING = 2**31 - 1
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
 SMALLEST_STEP = {torch.float32: 2.0**-149, torch.bfloat16: 2.0**-133, torch.float16: 2.0**-24}
@@ -74,8 +78,13 @@ TABLE = torch.randperm(20, generator=torch.Generator().manual_seed(2))[:18].view
 LENGTHS = torch.tensor([90, 0, 33])
 
 
+def by_kernel(query, cache, table, lengths, **options):
+    given = query.to(DEVICE), cache.to(DEVICE), table.to(DEVICE), lengths.to(DEVICE)
+    return paged_attention(*given, **options).cpu()
+
+
 def assert_close(query, cache, table=TABLE, lengths=LENGTHS, window=None, **options):
-    got = paged_attention(query, cache, table, lengths, window=window, **options)
+    got = by_kernel(query, cache, table, lengths, window=window, **options)
     scale = query.shape[2] ** -0.5
     want = attend_in_torch(query, cache, table, lengths, scale, window or EVERYTHING, torch.float64)
     allowed = bound(query, cache, table, lengths, scale, query.dtype)
@@ -125,12 +134,41 @@ def test_a_query_that_is_not_contiguous():
     assert_close(query, filled_cache())
 
 
+def test_lengths_that_are_a_view_of_more_numbers():
+    """A column of a table of two: read without its stride, 7 would stand for the second sequence's 0."""
+    more = torch.stack([LENGTHS, torch.tensor([7, 7, 7])], 1)
+    assert not more[:, 0].is_contiguous()
+    got = paged_attention(
+        some_queries(torch.float32).to(DEVICE), filled_cache().to(DEVICE), TABLE.to(DEVICE), more.to(DEVICE)[:, 0]
+    )
+    assert torch.equal(got.cpu(), by_kernel(some_queries(torch.float32), filled_cache(), TABLE, LENGTHS))
+
+
+@pytest.mark.parametrize("integers", [torch.int32, torch.int64])
+def test_tables_and_lengths_of_either_width(integers):
+    assert_close(some_queries(torch.float32), filled_cache(), TABLE.to(integers), LENGTHS.to(integers))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1, 7.5])
+def test_a_softmax_scale_of_ones_own(scale):
+    query, cache = some_queries(torch.float32), filled_cache()
+    got = by_kernel(query, cache, TABLE, LENGTHS, softmax_scale=scale)
+    want = attend_in_torch(query, cache, TABLE, LENGTHS, scale, EVERYTHING, torch.float64)
+    assert ((got.double() - want).abs() <= bound(query, cache, TABLE, LENGTHS, scale, torch.float32)).all()
+
+
+def test_a_query_with_a_gradient_is_read_and_leaves_it_behind():
+    query = some_queries(torch.float32).requires_grad_()
+    assert not assert_close(query.detach(), filled_cache()).requires_grad
+    assert not by_kernel(query, filled_cache(), TABLE, LENGTHS).requires_grad
+
+
 def test_a_sequence_of_no_tokens_sees_nothing():
     assert (assert_close(some_queries(torch.float32), filled_cache())[1] == 0).all()
 
 
 def test_no_sequences():
-    empty = paged_attention(some_queries(torch.float32)[:0], filled_cache(), TABLE[:0], LENGTHS[:0])
+    empty = by_kernel(some_queries(torch.float32)[:0], filled_cache(), TABLE[:0], LENGTHS[:0])
     assert empty.shape == (0, 8, 64)
 
 
@@ -144,8 +182,8 @@ def test_the_descale_is_applied():
     cache, query = filled_cache(), some_queries(torch.float32)
     larger = KVCache(cache.k_codes, cache.k_scales * 4, cache.v_codes, cache.v_scales, 32)
     torch.testing.assert_close(
-        paged_attention(query * 4, cache, TABLE, LENGTHS),
-        paged_attention(query, larger, TABLE, LENGTHS),
+        by_kernel(query * 4, cache, TABLE, LENGTHS),
+        by_kernel(query, larger, TABLE, LENGTHS),
         rtol=1e-6,
         atol=0,
     )
@@ -163,7 +201,18 @@ def test_the_descale_is_applied():
         (dict(lengths=LENGTHS[:2]), "lengths"),
         (dict(lengths=LENGTHS + 10), "0..96"),
         (dict(window=0), "window"),
+        (dict(window=2.5), "window"),
         (dict(splits=0), "splits"),
+        (dict(splits=True), "splits"),
+        (dict(splits=129), "from 1 to 128; given 129"),
+        (dict(softmax_scale=math.nan), "above 0.*given nan"),
+        (dict(softmax_scale=math.inf), "above 0.*given inf"),
+        (dict(softmax_scale=0), "above 0.*given 0"),
+        (dict(softmax_scale=-0.125), "above 0.*given -0.125"),
+        (dict(softmax_scale=1e-60), "above 0.*given 1e-60"),
+        (dict(softmax_scale="0.1"), "softmax_scale must be a number or None; given str"),
+        (dict(softmax_scale=torch.tensor(0.1)), "given Tensor"),
+        (dict(native=True), "native=True is not possible here"),
     ],
 )
 def test_what_does_not_fit_is_named(change, word):

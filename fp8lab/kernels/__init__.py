@@ -1,6 +1,7 @@
 """FP8 on a GPU: grouped quantization, writing a paged KV cache, attention that reads it. In Triton, by integer bits.
 
     bits.py       encode, decode and scales in registers: what all kernels share
+    native.py     the second path: FP8 by the instructions of a card from sm_89 on, for native=True
     group.py      quantize and dequantize in groups                launch.py   their launchers
     cache.py      quantize straight into the pages of a cache      kvcache.py  its four tensors
     attention.py  decode attention over those pages                attend.py   its launcher, and the same in torch

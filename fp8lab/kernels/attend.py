@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import torch
 
 from fp8lab.codec import decode
-from fp8lab.kernels.available import kernels_run_on
-from fp8lab.kernels.kvcache import KVCache
+from fp8lab.kernels.available import current_device_of, kernels_run_on, refuse_native_elsewhere
+from fp8lab.kernels.kvcache import KVCache, whole_number
 from fp8lab.scales import load
 
 LOG2_E = math.log2(math.e)
 FEWEST_TOKENS_PER_SPLIT = 256
+MOST_SPLITS = 128  # what merge_kernel joins in registers
+EVERYTHING = torch.iinfo(torch.int32).max
+SMALLEST_SCALE = torch.finfo(torch.float32).tiny  # scores are computed in float32, in units of log2
+LARGEST_SCALE = torch.finfo(torch.float32).max / 2
 QUERY_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -25,26 +30,48 @@ def paged_attention(
     softmax_scale: float | None = None,
     window: int | None = None,
     splits: int | None = None,
+    native: bool = False,
 ) -> torch.Tensor:
     """Attention of one new token per sequence over its FP8 keys and values.
 
     query          [batch, query_heads, head_dim] float32, bfloat16 or float16; query_heads a multiple of kv_heads (GQA)
     block_table    [batch, pages] int32 or int64: which block holds each page of a sequence
     lengths        [batch] int32 or int64: tokens in the cache, the newest is the query's own
-    softmax_scale  default head_dim ** -0.5
+    softmax_scale  a finite number above 0; default head_dim ** -0.5
     window         how many of the last tokens are seen (sliding window); default all
-    splits         programs that share one sequence; default by its length
+    splits         programs that share one sequence, at most 128; default by its length
+    native         FP8 is read by the instructions of the GPU, sm_89 or newer
 
     Returns [batch, query_heads, v_head_dim] in the dtype of the query; zeros for a sequence of length 0. On a GPU,
     or under the interpreter, by the kernel; elsewhere by torch in float32. Raises ValueError or TypeError naming the
-    argument that does not fit.
+    argument that does not fit; what lengths and block_table hold is read, and refused, on a CPU only.
     """
-    _validate(query, cache, block_table, lengths, window, splits)
-    scale = query.shape[2] ** -0.5 if softmax_scale is None else float(softmax_scale)
-    seen = torch.iinfo(torch.int32).max if window is None else window
+    _validate(query, cache, block_table, lengths)
+    if window is not None:
+        whole_number("window", window)
+    if splits is not None:
+        whole_number("splits", splits, MOST_SPLITS)
+    scale = query.shape[2] ** -0.5 if softmax_scale is None else _checked_scale(softmax_scale)
+    refuse_native_elsewhere(native, query.device)
+    seen = min(window or EVERYTHING, EVERYTHING)
+    query = query.detach()
     if kernels_run_on(query):
-        return _launch(query, cache, block_table, lengths, scale, seen, splits)
+        with current_device_of(query):
+            return _launch(query, cache, block_table, lengths, scale, seen, splits, native)
     return attend_in_torch(query, cache, block_table, lengths, scale, seen).to(query.dtype)
+
+
+def _checked_scale(softmax_scale: object) -> float:
+    """As a float. NaN and infinity have no softmax, 0 looks at nothing, and a negative one looks away."""
+    if isinstance(softmax_scale, bool) or not isinstance(softmax_scale, Real):
+        raise TypeError(f"softmax_scale must be a number or None; given {type(softmax_scale).__name__}")
+    scale = float(softmax_scale)
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:  # NaN, too
+        raise ValueError(
+            f"softmax_scale must be a finite number above 0, from {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}; "
+            f"given {softmax_scale}: the default is head_dim ** -0.5"
+        )
+    return scale
 
 
 def tile(wide: bool) -> tuple[int, int]:
@@ -81,7 +108,7 @@ def attend_in_torch(query, cache, block_table, lengths, scale: float, window: in
     return out
 
 
-def _launch(query, cache, block_table, lengths, scale, window, splits) -> torch.Tensor:
+def _launch(query, cache, block_table, lengths, scale, window, splits, native) -> torch.Tensor:
     import triton
 
     from fp8lab.kernels.attention import attend_kernel, merge_kernel
@@ -91,9 +118,10 @@ def _launch(query, cache, block_table, lengths, scale, window, splits) -> torch.
     kv_heads, v_width = cache.k_codes.shape[2], cache.v_codes.shape[3]
     query = query if query.stride(2) == 1 else query.contiguous()
     table = block_table if block_table.stride(1) == 1 else block_table.contiguous()
+    lengths = lengths.contiguous()
     room = table.shape[1] * cache.block_size  # on a GPU the host must not wait to learn the longest length
     longest = min(room if query.is_cuda else max(lengths.tolist(), default=0), window)
-    splits = splits or max(1, min(128, longest // FEWEST_TOKENS_PER_SPLIT))
+    splits = splits or max(1, min(MOST_SPLITS, longest // FEWEST_TOKENS_PER_SPLIT))
     per_split = max(triton.cdiv(longest, splits), 1)
 
     partial = torch.empty(batch, heads, splits, v_width, dtype=torch.float32, device=query.device)
@@ -113,7 +141,8 @@ def _launch(query, cache, block_table, lengths, scale, window, splits) -> torch.
         per_split, query.stride(0), query.stride(1), table.stride(0), *strides,
         SHARING=heads // kv_heads, QUERIES=max(16, triton.next_power_of_2(heads // kv_heads)), TOKENS=tokens,
         K_DIM=max(16, triton.next_power_of_2(k_width)), V_DIM=max(16, v_dim), **bits,
-        E8M0=cache.k_scales.dtype == torch.uint8, INTERPRETED=INTERPRETED, num_warps=warps,
+        E8M0=cache.k_scales.dtype == torch.uint8, NATIVE=native, INTERPRETED=INTERPRETED,
+        num_warps=warps,
     )  # fmt: skip
     merge_kernel[(batch * heads,)](
         partial, peaks, sums, out, splits, v_width, SPLITS=triton.next_power_of_2(splits), V_DIM=v_dim
@@ -121,7 +150,7 @@ def _launch(query, cache, block_table, lengths, scale, window, splits) -> torch.
     return out
 
 
-def _validate(query, cache, block_table, lengths, window, splits) -> None:
+def _validate(query, cache, block_table, lengths) -> None:
     kv_heads, head_dim = cache.k_codes.shape[2:]
     if query.ndim != 3 or query.dtype not in QUERY_DTYPES:
         raise TypeError(
@@ -145,9 +174,6 @@ def _validate(query, cache, block_table, lengths, window, splits) -> None:
             f"query, block_table, lengths and cache must be on one device; given {query.device}, {block_table.device}, "
             f"{lengths.device}, {cache.k_codes.device}"
         )
-    for name, number in (("window", window), ("splits", splits)):
-        if number is not None and number < 1:
-            raise ValueError(f"{name} must be at least 1; given {number}")
     if not query.is_cuda:  # on a GPU these reads would make the host wait
         room = block_table.shape[1] * cache.block_size
         if len(lengths) and (int(lengths.max()) > room or int(lengths.min()) < 0):

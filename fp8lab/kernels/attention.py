@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fp8lab.kernels.bits import decode_bits, load_scale, narrow
+from fp8lab.kernels.bits import load_scale, narrow, to_values
 
 
 @triton.jit
@@ -22,6 +22,7 @@ def load_page_rows(
     code_block_stride, code_slot_stride, code_head_stride,
     scale_block_stride, scale_slot_stride, scale_head_stride,
     DIM: tl.constexpr, MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.constexpr, E8M0: tl.constexpr,
+    NATIVE: tl.constexpr,
 ):  # fmt: skip
     """Rows of K or V as float32 [tokens, DIM], each group of columns with its own scale; 0 where there is no token."""
     column = tl.arange(0, DIM)
@@ -30,7 +31,7 @@ def load_page_rows(
     codes = tl.load(codes_ptr + row[:, None] + column[None, :], mask=mask, other=0)
     row = block * scale_block_stride + place * scale_slot_stride + head * scale_head_stride
     scale = load_scale(scales_ptr + row[:, None] + (column // group_size)[None, :], mask, E8M0)
-    return decode_bits(codes, MANTISSA, BIAS, MAX_CODE) * scale
+    return to_values(codes, MANTISSA, BIAS, MAX_CODE, NATIVE) * scale
 
 
 @triton.jit
@@ -50,7 +51,7 @@ def attend_kernel(
     kcb, kcs, kch, ksb, kss, ksh, vcb, vcs, vch, vsb, vss, vsh,
     SHARING: tl.constexpr, QUERIES: tl.constexpr, TOKENS: tl.constexpr, K_DIM: tl.constexpr, V_DIM: tl.constexpr,
     MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.constexpr, E8M0: tl.constexpr,
-    INTERPRETED: tl.constexpr,
+    NATIVE: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """One split of one sequence and KV head: out [batch, heads, splits, v_width] float32 not yet divided by `sum`."""
     batch, head, split = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64), tl.program_id(2)
@@ -77,14 +78,14 @@ def attend_kernel(
         block = tl.load(table_ptr + batch * table_stride + position // block_size, mask=real, other=0).to(tl.int64)
         place = (position % block_size).to(tl.int64)
         k = load_page_rows(k_ptr, k_scale_ptr, block, place, head, real, k_width, k_group, kcb, kcs, kch, ksb, kss, ksh,
-                           K_DIM, MANTISSA, BIAS, MAX_CODE, E8M0)  # fmt: skip
+                           K_DIM, MANTISSA, BIAS, MAX_CODE, E8M0, NATIVE)  # fmt: skip
         score = dot(q, tl.trans(narrow(k, dtype)), INTERPRETED) * score_scale
         score = tl.where(real[None, :], score, float("-inf"))
         new_peak = tl.maximum(peak, tl.max(score, 1))
         weight = tl.exp2(score - new_peak[:, None])
         shrink = tl.exp2(peak - new_peak)
         v = load_page_rows(v_ptr, v_scale_ptr, block, place, head, real, v_width, v_group, vcb, vcs, vch, vsb, vss, vsh,
-                           V_DIM, MANTISSA, BIAS, MAX_CODE, E8M0)  # fmt: skip
+                           V_DIM, MANTISSA, BIAS, MAX_CODE, E8M0, NATIVE)  # fmt: skip
         acc = acc * shrink[:, None] + dot(narrow(weight, dtype), narrow(v, dtype), INTERPRETED)
         total = total * shrink + tl.sum(weight, 1)
         peak = new_peak

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 import torch
+
+NATIVE_CAPABILITY = (8, 9)  # PTX ISA, cvt: .e4m3x2 and .e5m2x2 require sm_89 or higher
 
 
 @cache
@@ -34,3 +37,35 @@ def kernels_run_on(tensor: torch.Tensor) -> bool:
     from fp8lab.kernels.bits import INTERPRETED
 
     return tensor.is_cuda or INTERPRETED
+
+
+def why_not_native(device: torch.device) -> str:
+    """Why the card's own FP8 conversions cannot be had for tensors on `device`: a sentence, or "" when they can."""
+    if device.type != "cuda":
+        return f"the tensors are on {device}, and the conversions are instructions of a GPU"
+    if why_not():
+        return why_not()
+    from fp8lab.kernels.bits import INTERPRETED
+
+    if INTERPRETED:
+        return "Triton's interpreter is on (TRITON_INTERPRET), whose FP8 casts are wrong (triton#8322)"
+    if torch.version.hip:
+        return "the instructions are NVIDIA's, and this is an AMD GPU"
+    major, minor = torch.cuda.get_device_capability(device)
+    if (major, minor) < NATIVE_CAPABILITY:
+        return f"{torch.cuda.get_device_name(device)} is sm_{major}{minor}; FP8 instructions exist from sm_89 on"
+    return ""
+
+
+def refuse_native_elsewhere(native: bool, device: torch.device) -> None:
+    """ValueError when native=True is asked for where there is no such path: never a silent other one."""
+    reason = why_not_native(device) if native else ""
+    if reason:
+        raise ValueError(
+            f"native=True is not possible here: {reason}. native=False (the default) gives the same bytes anywhere"
+        )
+
+
+def current_device_of(tensor: torch.Tensor) -> AbstractContextManager:
+    """Triton launches on the current GPU, which need not be the one that holds the tensor."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()

@@ -2,7 +2,8 @@
 
 Codes are uint8 and rounding is bit arithmetic on float32. That runs the same on a T4, an A10, an H100 and under
 Triton's interpreter; a native cast (`tl.float8e4nv`) does not compile below sm_89, and the interpreter's own FP8
-casts are wrong (triton#8322). A format comes in as four constants, see `FormatBits`.
+casts are wrong (triton#8322). NATIVE takes the other path, `native.py`. A format comes in as four constants, see
+`FormatBits`.
 
     float32   s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm
     E4M3FN    s     eeee mmm                      drop 20 bits, move the bias from 127 to 7
@@ -16,6 +17,8 @@ import triton
 import triton.language as tl
 
 from fp8lab.formats import FloatFormat
+from fp8lab.kernels.kvcache import kernel_format
+from fp8lab.kernels.native import decode_native, encode_native
 
 FLOAT32_BIAS = 127
 FLOAT32_MANTISSA = 23
@@ -37,14 +40,13 @@ class FormatBits(NamedTuple):
 
 
 def format_bits(fmt: FloatFormat) -> FormatBits:
-    """The constants of `fmt`. ValueError for a format that is not signed, 8 bits, with a NaN beside every sign.
+    """The constants of `fmt`. ValueError for another format than E4M3FN and E5M2.
 
     >>> from fp8lab.formats import E4M3FN
     >>> format_bits(E4M3FN)
     FormatBits(MANTISSA=3, BIAS=7, MAX_CODE=126, NAN_CODE=127)
     """
-    if not isinstance(fmt, FloatFormat) or fmt.bits != 8 or not fmt.signed or fmt.special not in ("fn", "ieee"):
-        raise ValueError(f"the kernels hold codes in E4M3FN or E5M2 (8 bits, signed, two NaN signs); given {fmt.name}")
+    kernel_format(fmt)
     return FormatBits(fmt.mantissa_bits, fmt.bias, fmt.max_code, max(c for c in fmt.nan_codes if c < 0x80))
 
 
@@ -68,6 +70,31 @@ def encode_bits(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.cons
     code = tl.where(magnitude >= MAX_BITS, MAX_CODE, code)
     code = tl.where(magnitude > 0x7F800000, NAN_CODE, code)
     return (code | sign).to(tl.uint8)
+
+
+@triton.jit
+def to_codes(
+    x,
+    MANTISSA: tl.constexpr,
+    BIAS: tl.constexpr,
+    MAX_CODE: tl.constexpr,
+    NAN_CODE: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """float32 -> uint8 code, on the path that NATIVE names: the same bytes for every number."""
+    if NATIVE:
+        return encode_native(x, MANTISSA)
+    else:
+        return encode_bits(x, MANTISSA, BIAS, MAX_CODE, NAN_CODE)
+
+
+@triton.jit
+def to_values(code, MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.constexpr, NATIVE: tl.constexpr):
+    """uint8 code -> float32, on the path that NATIVE names."""
+    if NATIVE:
+        return decode_native(code, MANTISSA)
+    else:
+        return decode_bits(code, MANTISSA, BIAS, MAX_CODE)
 
 
 @triton.jit

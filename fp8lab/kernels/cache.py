@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fp8lab.kernels.bits import encode_bits, group_absmax, scale_of, store_scale
+from fp8lab.kernels.bits import group_absmax, scale_of, store_scale, to_codes
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def write_kernel(
     scale_block_stride, scale_slot_stride, scale_head_stride,
     GROUP: tl.constexpr, GROUPS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr,
     MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.constexpr, NAN_CODE: tl.constexpr,
-    QMAX: tl.constexpr, LARGEST: tl.constexpr, E8M0: tl.constexpr,
+    QMAX: tl.constexpr, LARGEST: tl.constexpr, E8M0: tl.constexpr, NATIVE: tl.constexpr,
 ):  # fmt: skip
     """x [tokens, heads, width] -> codes [blocks, block_size, heads, width], scales [blocks, block_size, heads,
     groups]."""
@@ -44,7 +44,8 @@ def write_kernel(
     x = tl.load(x_ptr + source, mask=real, other=0.0).to(tl.float32)
 
     scale = scale_of(group_absmax(x, 1), QMAX, LARGEST, E8M0)
-    codes = encode_bits(tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x)), MANTISSA, BIAS, MAX_CODE, NAN_CODE)
+    x = tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x))
+    codes = to_codes(x, MANTISSA, BIAS, MAX_CODE, NAN_CODE, NATIVE)
     codes = tl.where((scale == scale)[:, None], codes, tl.zeros_like(codes))  # a lost group holds zeros, as in torch
     target = block * code_block_stride + place * code_slot_stride + head * code_head_stride
     tl.store(codes_ptr + target[:, None] + column, codes, mask=real)

@@ -15,6 +15,7 @@ import torch
 
 from fp8lab.formats import E4M3FN, E8M0FNU, FloatFormat, get_format
 
+KERNEL_FORMATS = ("E4M3FN", "E5M2")
 SCALE_DTYPES = {"float32": torch.float32, "E8M0FNU": torch.uint8}
 
 
@@ -22,7 +23,8 @@ SCALE_DTYPES = {"float32": torch.float32, "E8M0FNU": torch.uint8}
 class KVCache:
     """Codes and scales of K and V in pages, with the format they are in.
 
-    Raises ValueError when a tensor's shape or dtype does not fit the others.
+    Raises ValueError when a tensor's shape or dtype does not fit the others, or when the format is another than
+    E4M3FN or E5M2.
 
     >>> cache = KVCache.empty(blocks=4, block_size=16, kv_heads=2, head_dim=96, group_size=64)
     >>> tuple(cache.k_codes.shape), tuple(cache.k_scales.shape), cache.bytes_per_token
@@ -37,8 +39,8 @@ class KVCache:
     fmt: FloatFormat = E4M3FN
 
     def __post_init__(self) -> None:
-        if self.group_size < 1:
-            raise ValueError(f"a group holds at least 1 value; given group_size={self.group_size}")
+        kernel_format(self.fmt)
+        whole_number("group_size", self.group_size)
         for name in "kv":
             codes, scales = self.part(name)
             if codes.ndim != 4 or codes.dtype != torch.uint8:
@@ -46,6 +48,8 @@ class KVCache:
                     f"{name}_codes must be uint8 [blocks, block_size, kv_heads, head_dim]; "
                     f"given {codes.dtype} {list(codes.shape)}"
                 )
+            if 0 in codes.shape[1:]:
+                raise ValueError(f"{name}_codes needs block_size, kv_heads and head_dim; given {list(codes.shape)}")
             expected = (*codes.shape[:3], -(-codes.shape[3] // self.group_size))
             if tuple(scales.shape) != expected or scales.dtype not in SCALE_DTYPES.values():
                 raise ValueError(
@@ -83,6 +87,7 @@ class KVCache:
     ) -> KVCache:
         """A cache of zeros: codes 0 and scales 1, so that a page that was never written reads as zeros."""
         e8m0 = is_e8m0(scale_format)
+        whole_number("group_size", group_size)
 
         def pair(width: int) -> tuple[torch.Tensor, torch.Tensor]:
             page = (blocks, block_size, kv_heads)
@@ -126,3 +131,19 @@ def is_e8m0(scale_format: object) -> bool:
     if scale_format == E8M0FNU or scale_format == E8M0FNU.name:
         return True
     raise ValueError(f"the kernels store scales as torch.float32 or E8M0FNU; given {scale_format!r}")
+
+
+def kernel_format(fmt: FloatFormat) -> FloatFormat:
+    """`fmt`, if the kernels hold its codes. ValueError otherwise."""
+    name = getattr(fmt, "name", fmt)
+    if not isinstance(fmt, FloatFormat) or name not in KERNEL_FORMATS:
+        raise ValueError(f"the kernels hold codes in E4M3FN or E5M2; given {name}: fp8lab.quantize has other formats")
+    return fmt
+
+
+def whole_number(name: str, number: object, most: int | None = None) -> None:
+    """ValueError unless `number` is an int from 1 to `most`."""
+    fits = isinstance(number, int) and not isinstance(number, bool) and number >= 1
+    if not fits or (most is not None and number > most):
+        room = "of at least 1" if most is None else f"from 1 to {most}"
+        raise ValueError(f"{name} must be a whole number {room}; given {number!r}")

@@ -1,7 +1,8 @@
 """Launchers: quantize and dequantize in groups, and write K and V into a paged cache.
 
 Each checks what it is given, runs the kernel where it can and the torch path where it cannot, and returns the same
-bytes either way.
+bytes either way. Kernels round by integer bits on every card; native=True asks for the FP8 instructions of a GPU
+from sm_89 on, which give the same bytes, and is refused where there are none. It is never chosen by itself.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import torch
 
 from fp8lab.formats import E4M3FN, FloatFormat, get_format
 from fp8lab.granularity import Group
-from fp8lab.kernels.available import kernels_run_on
-from fp8lab.kernels.kvcache import KVCache, is_e8m0
+from fp8lab.kernels.available import current_device_of, kernels_run_on, refuse_native_elsewhere
+from fp8lab.kernels.kvcache import KVCache, is_e8m0, kernel_format, whole_number
 from fp8lab.quantize import quantize
 from fp8lab.quantized import QuantizedTensor
 from fp8lab.scales import largest_scale
@@ -24,6 +25,8 @@ def quantize_group(
     group_size: int,
     fmt: FloatFormat | str = E4M3FN,
     scale_format: torch.dtype | FloatFormat = torch.float32,
+    *,
+    native: bool = False,
 ) -> QuantizedTensor:
     """Quantize along the last axis in groups with absmax scales: what `fp8lab.quantize(x, fmt, Group(group_size))`
     gives, in one pass.
@@ -31,14 +34,16 @@ def quantize_group(
     x            [..., width] float32, bfloat16 or float16; any strides
     fmt          E4M3FN or E5M2
     scale_format torch.float32 or E8M0FNU (rounded up to a power of two)
+    native       by the FP8 instructions of the GPU that holds x, sm_89 or newer
 
     A group with NaN or infinity becomes NaN and no other does: the kernel does not stop a GPU to look. TypeError or
-    ValueError for other dtypes and formats.
+    ValueError for other dtypes and formats, and for native=True where there are no such instructions.
 
     >>> quantize_group(torch.tensor([[1.0, 448.0, 0.0]]), 2).codes.tolist()
     [[56, 126, 0]]
     """
     x, fmt, e8m0 = _checked(x, group_size, fmt, scale_format)
+    refuse_native_elsewhere(native, x.device)
     if not kernels_run_on(x) or x.numel() == 0:
         return quantize(x, fmt, Group(group_size), scale_format=scale_format, nonfinite="propagate")
     import triton
@@ -55,19 +60,21 @@ def quantize_group(
     codes = torch.empty(x.shape, dtype=torch.uint8, device=x.device)
     scales = torch.empty(*x.shape[:-1], per_row, dtype=torch.uint8 if e8m0 else torch.float32, device=x.device)
     groups, block = tile_shape(size, total, INTERPRETED)
-    quantize_kernel[(triton.cdiv(total, groups),)](
-        rows, codes, scales, width, per_row, total, rows.stride(0),
-        GROUP=size, GROUPS=groups, BLOCK=block, EVEN=width % block == 0 and size == block and rows.stride(0) == width,
-        **format_bits(fmt)._asdict(), QMAX=fmt.max_finite, LARGEST=largest_scale(scale_format, fmt.max_finite),
-        E8M0=e8m0,
-    )  # fmt: skip
+    even = width % block == 0 and size == block and rows.stride(0) == width
+    with current_device_of(x):
+        quantize_kernel[(triton.cdiv(total, groups),)](
+            rows, codes, scales, width, per_row, total, rows.stride(0),
+            GROUP=size, GROUPS=groups, BLOCK=block, EVEN=even, **format_bits(fmt)._asdict(),
+            QMAX=fmt.max_finite, LARGEST=largest_scale(scale_format, fmt.max_finite), E8M0=e8m0, NATIVE=native,
+        )  # fmt: skip
     return QuantizedTensor(codes, scales, fmt, scale_format, Group(group_size).blocks(tuple(x.shape)), tuple(x.shape))
 
 
-def dequantize_group(q: QuantizedTensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def dequantize_group(q: QuantizedTensor, dtype: torch.dtype = torch.float32, *, native: bool = False) -> torch.Tensor:
     """code x scale, rounded once to float32, bfloat16 or float16: the values of `q.dequantize(dtype)`.
 
-    ValueError when `q` is not what `quantize_group` makes (other formats, groups on other axes, a tensor scale).
+    ValueError when `q` is not what `quantize_group` makes (other formats, groups on other axes, a tensor scale), and
+    for native=True (see `quantize_group`) where it cannot be had.
 
     >>> dequantize_group(quantize_group(torch.tensor([[1.0, 448.0]]), 2)).tolist()
     [[1.0, 448.0]]
@@ -78,7 +85,9 @@ def dequantize_group(q: QuantizedTensor, dtype: torch.dtype = torch.float32) -> 
         raise ValueError(
             f"dequantize_group takes groups along the last axis without a tensor scale; given {q!r}: use q.dequantize()"
         )
+    kernel_format(q.fmt)
     e8m0 = is_e8m0(q.scale_format)
+    refuse_native_elsewhere(native, q.device)
     if not kernels_run_on(q.payload) or not q.shape or 0 in q.shape:
         return q.dequantize(dtype)
     import triton
@@ -92,32 +101,40 @@ def dequantize_group(q: QuantizedTensor, dtype: torch.dtype = torch.float32) -> 
     total = q.stored_scales.numel()
     out = torch.empty(q.shape, dtype=dtype, device=q.device)
     groups, block = tile_shape(size, total, INTERPRETED)
-    dequantize_kernel[(triton.cdiv(total, groups),)](
-        q.payload.contiguous(), q.stored_scales.contiguous(), out, width, per_row, total,
-        GROUP=size, GROUPS=groups, BLOCK=block, EVEN=width % block == 0 and size == block, **bits, E8M0=e8m0,
-    )  # fmt: skip
+    with current_device_of(out):
+        dequantize_kernel[(triton.cdiv(total, groups),)](
+            q.payload.contiguous(), q.stored_scales.contiguous(), out, width, per_row, total,
+            GROUP=size, GROUPS=groups, BLOCK=block, EVEN=width % block == 0 and size == block,
+            **bits, E8M0=e8m0, NATIVE=native,
+        )  # fmt: skip
     return out
 
 
-def write_kv(k: torch.Tensor, v: torch.Tensor, cache: KVCache, slot_mapping: torch.Tensor) -> None:
+def write_kv(
+    k: torch.Tensor, v: torch.Tensor, cache: KVCache, slot_mapping: torch.Tensor, *, native: bool = False
+) -> None:
     """Quantize new K and V and store codes and scales in their slots of `cache`, in place.
 
     k, v          [tokens, kv_heads, head_dim] float32, bfloat16 or float16; any strides
     slot_mapping  [tokens] int32 or int64: block * block_size + place; a negative slot is skipped. When two tokens
-    name one slot,
-                  which of them stays is undefined.
+                  name one slot, which of them stays is undefined.
+    native        by the FP8 instructions of the GPU, sm_89 or newer
 
-    ValueError or TypeError when shapes, dtypes or devices do not fit, and, on a CPU, when a slot lies beyond the cache.
+    ValueError or TypeError when shapes, dtypes or devices do not fit, for native=True where it cannot be had, and, on
+    a CPU, when a slot lies beyond the cache.
     """
     _check_write(k, v, cache, slot_mapping)
+    refuse_native_elsewhere(native, k.device)
+    k, v = k.detach(), v.detach()
     for x, name in ((k, "k"), (v, "v")):
         if len(x) and kernels_run_on(x):
-            _launch_write(x, *cache.part(name), cache, slot_mapping)
+            with current_device_of(x):
+                _launch_write(x, *cache.part(name), cache, slot_mapping, native)
         elif len(x):
             _write_in_torch(x, *cache.part(name), cache, slot_mapping)
 
 
-def _launch_write(x, codes, scales, cache: KVCache, slots) -> None:
+def _launch_write(x, codes, scales, cache: KVCache, slots, native: bool) -> None:
     import triton
 
     from fp8lab.kernels.bits import INTERPRETED, format_bits
@@ -135,6 +152,7 @@ def _launch_write(x, codes, scales, cache: KVCache, slots) -> None:
         GROUP=size, GROUPS=groups, BLOCK=block, EVEN=width % block == 0 and size == block,
         **format_bits(cache.fmt)._asdict(), QMAX=cache.fmt.max_finite,
         LARGEST=largest_scale(cache.scale_format, cache.fmt.max_finite), E8M0=scales.dtype == torch.uint8,
+        NATIVE=native,
     )  # fmt: skip
 
 
@@ -153,12 +171,8 @@ def _checked(x, group_size, fmt, scale_format) -> tuple[torch.Tensor, FloatForma
         raise TypeError(f"x must be float32, bfloat16 or float16; given {x.dtype}: use fp8lab.quantize for float64")
     if x.ndim == 0:
         raise ValueError("x has no axis to take groups along; given a 0-d tensor: use x.reshape(1)")
-    if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
-        raise ValueError(f"group_size must be a whole number of at least 1; given {group_size!r}")
-    fmt = get_format(fmt)
-    if fmt.name not in ("E4M3FN", "E5M2"):
-        raise ValueError(f"the kernels write E4M3FN or E5M2; given {fmt.name}: use fp8lab.quantize for other formats")
-    return x.detach(), fmt, is_e8m0(scale_format)
+    whole_number("group_size", group_size)
+    return x.detach(), kernel_format(get_format(fmt)), is_e8m0(scale_format)
 
 
 def _check_write(k, v, cache: KVCache, slots) -> None:
