@@ -12,11 +12,12 @@ import shutil
 import site
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fp8lab.grading.places import new_folder
 from fp8lab.grading.view import PACKAGE, shared_view
 
 MEMORY = 4 * 2**30  # bytes resident, the kernel and its children together
@@ -28,8 +29,9 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localti
 INSIDE_HOME = "/home/learner"
 INSIDE_WORK = "/work"
 
-KERNEL = (
-    *("-m", "ipykernel_launcher", "-f", "{connection_file}"),
+HOLD = ("/bin/sh", "-c", "echo; read end")  # in a sandbox that a kernel is to join: says that it is there, and waits
+ARGUMENTS = (
+    *("-f", "{connection_file}"),
     "--IPKernelApp.capture_fd_output=False",  # what is written to descriptor 1 goes nowhere, not into messages
     "--HistoryManager.enabled=False",
     "--InteractiveShell.cache_size=0",
@@ -45,12 +47,16 @@ class SandboxMissing(RuntimeError):
 class Launch:
     """All that the process that starts a kernel must know. JSON holds it (`to_dict`).
 
-    argv        the command; {connection_file} stands for jupyter's
+    argv        the command; {connection_file} stands for jupyter's. With a template: a sandbox that waits
     env         the whole environment of the kernel
-    cwd         where the process starts; inside the sandbox the kernel itself is in an empty /work
+    cwd         where the process starts
     connection  folder of the connection file and, with ipc, of the sockets
     transport   "ipc" or "tcp"
-    limits      memory and processes (watched from outside), the others as resource limits
+    limits      memory and processes, watched from outside
+    resources   resource limits, "RLIMIT_AS" -> bytes
+    arguments   of the kernel, as in argv
+    inside      the folder where the kernel is: an empty one
+    template    where the template listens of which the kernel is a copy; "" for a kernel that is started anew
     """
 
     argv: tuple[str, ...]
@@ -59,29 +65,42 @@ class Launch:
     connection: str
     transport: str
     limits: dict[str, int] = field(default_factory=dict)
+    resources: dict[str, int] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ARGUMENTS
+    inside: str = INSIDE_WORK
+    template: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Launch:
-        return cls(**{**data, "argv": tuple(data["argv"])})
+        return cls(**{**data, "argv": tuple(data["argv"]), "arguments": tuple(data["arguments"])})
 
 
-def kernel_launch(view: Path, folder: Path, *, sandbox: bool) -> Launch:
-    """The launch of one kernel whose files lie in `folder`, which sees fp8lab as in `view` (see view.py)."""
+def kernel_launch(view: Path, folder: Path, *, sandbox: bool, seconds: float, template: str = "") -> Launch:
+    """The launch of one kernel whose files lie in `folder`, which sees fp8lab as in `view` (see view.py).
+
+    seconds   that the kernel lives at most; the limit of its processor time follows
+    template  a copy of this template, in a sandbox
+    """
     connection, work, home = (folder / name for name in ("k", "work", "home"))
     for place in (connection, work, home):
         place.mkdir(exist_ok=True)
-    limits = {"memory": MEMORY, "processes": PROCESSES, "file_size": FILE_SIZE, "address_space": ADDRESS_SPACE}
+    limits = {"memory": MEMORY, "processes": PROCESSES}
+    resources = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_FSIZE": 2 * FILE_SIZE,
+        "RLIMIT_AS": ADDRESS_SPACE,
+        "RLIMIT_CPU": int(4 * seconds) + 60,
+    }
     transport = "tcp" if os.name == "nt" else "ipc"
-    python = (sys.executable, *KERNEL)
+    python = (sys.executable, "-m", "ipykernel_launcher", *ARGUMENTS)
+    where = (str(work), str(connection), transport, limits, resources)
     if not sandbox:
-        env = kernel_environment(str(view), str(home))
-        return Launch(python, env, str(work), str(connection), transport, limits)
-    env = kernel_environment(str(view), INSIDE_HOME)
-    argv = (*bubblewrap(view, connection), *python)
-    return Launch(argv, env, str(work), str(connection), transport, limits)
+        return Launch(python, kernel_environment(str(view), str(home)), *where)
+    argv = (*bubblewrap(view, connection), *(HOLD if template else python))
+    return Launch(argv, kernel_environment(str(view), INSIDE_HOME), *where, template=template)
 
 
 def kernel_environment(view: str, home: str) -> dict[str, str]:
@@ -119,7 +138,7 @@ def extra_paths() -> list[str]:
 
 def bubblewrap(view: Path, connection: Path) -> tuple[str, ...]:
     """The command that the kernel's command is put behind."""
-    line = [_bwrap(), "--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL"]
+    line = [_bwrap(), "--die-with-parent", "--new-session", "--unshare-all", *_no_more_users(), "--cap-drop", "ALL"]
     line += ["--hostname", "fp8lab", "--proc", "/proc", "--dev", "/dev"]
     for place in ("/tmp", "/dev/shm", INSIDE_HOME, INSIDE_WORK):
         line += ["--size", str(FILE_SIZE), "--tmpfs", place]
@@ -156,16 +175,29 @@ def _bwrap() -> str:
     return path
 
 
+@cache
+def _no_more_users() -> tuple[str, ...]:
+    """The options that forbid further user namespaces, if this bubblewrap (0.8) and this system know them."""
+    options = ("--unshare-user", "--disable-userns")
+    line = [_bwrap(), *options, "--ro-bind", "/", "/", "true"]
+    try:
+        return options if subprocess.run(line, capture_output=True, timeout=20).returncode == 0 else ()
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+
+
 def require_sandbox() -> None:
     """Start Python once in the very sandbox that kernels will have. SandboxMissing says why it does not work."""
     view = shared_view()
-    with tempfile.TemporaryDirectory() as folder:
-        line = [*bubblewrap(view, Path(folder)), sys.executable, "-c", "import fp8lab, ipykernel"]
-        env = kernel_environment(str(view), INSIDE_HOME)
-        try:
-            tried = subprocess.run(line, env=env, capture_output=True, text=True, timeout=60)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            raise SandboxMissing(f"bubblewrap does not start: {problem}") from None
+    folder = new_folder()
+    line = [*bubblewrap(view, folder), sys.executable, "-c", "import fp8lab, ipykernel"]
+    env = kernel_environment(str(view), INSIDE_HOME)
+    try:
+        tried = subprocess.run(line, env=env, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise SandboxMissing(f"bubblewrap does not start: {problem}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     if tried.returncode:
         reason = (tried.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise SandboxMissing(f"bubblewrap is installed and does not work here: {reason}")

@@ -20,8 +20,9 @@ import nbval.plugin
 import pytest
 
 from fp8lab.grading import EVIDENCE_MIME, PREPARE, SETTINGS
-from fp8lab.grading.kernel import KernelStopped, WatchedKernel, use
+from fp8lab.grading.kernel import KernelStopped, WatchedKernel
 from fp8lab.grading.launch import Launch
+from fp8lab.grading.provisioner import use
 
 MAX_TEXT = 2000  # characters of an error's message that are kept
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _settings.update(json.load(file))
     launch = Launch.from_dict(_settings["launch"])
     end_with_parent()
-    set_limits(launch.limits, _settings["wall_time"])
+    set_limits(launch.resources)
     use(launch)
     nbval.plugin.RunningKernel = WatchedKernel
 
@@ -91,19 +92,13 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def set_limits(limits: dict[str, int], wall_time: float) -> None:
-    """Resource limits of this process, which the kernel inherits."""
+def set_limits(resources: dict[str, int]) -> None:
+    """Resource limits of this process, which a kernel that it starts inherits; a copied one is given the same."""
     try:
         import resource
     except ImportError:  # Windows
         return
-    wanted = {
-        "RLIMIT_CORE": 0,
-        "RLIMIT_FSIZE": limits["file_size"] * 2,
-        "RLIMIT_AS": limits["address_space"],
-        "RLIMIT_CPU": int(4 * wall_time) + 60,
-    }
-    for name, value in wanted.items():
+    for name, value in resources.items():
         number = getattr(resource, name, None)
         if number is None:
             continue

@@ -11,17 +11,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fp8lab.grading import PLUGINS, PREPARE, SETTINGS
+from fp8lab.grading import PLUGINS, PREPARE
 from fp8lab.grading.assemble import Assembled, Plan, assemble
 from fp8lab.grading.launch import kernel_launch
-from fp8lab.grading.view import PACKAGE, shared_view
+from fp8lab.grading.places import new_folder
+from fp8lab.grading.ready import pytest_environment, ready
+from fp8lab.grading.view import shared_view
+from fp8lab.grading.warm import Copy, TemplateLost, templates
 
 START_SECONDS = 60  # for pytest and a kernel to start on a busy machine
 SPARE_CELLS = 3  # cells that may use up their time beside one for every key
@@ -103,6 +104,8 @@ def _after(
     if culprit is None:
         return
     name, status = culprit
+    if status == "lost":
+        raise InfrastructureError("the template of the kernels has ended")
     if name == PREPARE:
         raise InfrastructureError(f"the grader's own first cell did not run ({status})")
     if name in assembled.drivers:
@@ -132,23 +135,23 @@ def _answer_before(name: str, assembled: Assembled) -> str:
 
 def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[dict[str, Any]]:
     """One pytest, one kernel: the events of the cells that ran, in order. InfrastructureError without a kernel."""
-    base = Path(tempfile.mkdtemp(prefix="fp8g-", dir=_short_folder()))
+    here = ready(ground.sandbox)
+    base = new_folder()
     try:
         control = base / "pytest"
         control.mkdir()
         events = control / "events.jsonl"
-        launch = kernel_launch(shared_view(), base, sandbox=ground.sandbox)
+        launch = kernel_launch(shared_view(), base, sandbox=ground.sandbox, seconds=seconds, template=here.kernels)
         settings = {
             "launch": launch.to_dict(),
             "events": str(events),
             "start_timeout": START_SECONDS,
             "cell_timeout": ground.timeout,
-            "wall_time": seconds,
         }
         (control / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         (control / "grading.ipynb").write_text(json.dumps(assembled.notebook), encoding="utf-8")
         (control / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        said = _pytest(control, seconds)
+        said = _pytest(control, seconds, here.pytests)
         return _read(events, said)
     finally:
         shutil.rmtree(base, ignore_errors=True)
@@ -159,22 +162,45 @@ _live: set[subprocess.Popen] = set()
 
 def end_all() -> None:
     """End whatever still runs, in all threads: the grader has been told to stop."""
+    templates.end()
     for process in list(_live):
         _kill(process)
 
 
-def _pytest(control: Path, seconds: float) -> str:
+def _pytest(control: Path, seconds: float, template: str) -> str:
     """Run pytest in `control` until it ends or its time is up; the end of what it said on stderr and stdout."""
-    line = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-c", "pytest.ini", "--rootdir", str(control)]
-    line += [argument for plugin in PLUGINS for argument in ("-p", plugin)]
-    line += ["-p", "no:cacheprovider", "--tb=no", "--nbval-lax", "--nbval-current-env", "grading.ipynb"]
-    with open(control / "output.txt", "w+b") as output:
+    arguments = ["-q", "--noconftest", "-c", "pytest.ini", "--rootdir", str(control)]
+    arguments += [argument for plugin in PLUGINS for argument in ("-p", plugin)]
+    arguments += ["-p", "no:cacheprovider", "--tb=no", "--nbval-lax", "--nbval-current-env", "grading.ipynb"]
+    output = control / "output.txt"
+    env = pytest_environment(control)
+    if template:
+        _copied(template, {"arguments": arguments, "cwd": str(control), "env": env, "output": str(output)}, seconds)
+    else:
+        _started([sys.executable, "-m", "pytest", *arguments], control, env, output, seconds)
+    with open(output, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 2000))
+        return file.read().decode("utf-8", "replace").strip()
+
+
+def _copied(template: str, request: dict[str, Any], seconds: float) -> None:
+    """pytest as a copy of its template."""
+    try:
+        with Copy(template, request) as copy:
+            copy.wait(seconds)
+    except TemplateLost as problem:
+        raise InfrastructureError(str(problem)) from None
+
+
+def _started(line: list[str], control: Path, env: dict[str, str], output: Path, seconds: float) -> None:
+    """pytest as a process of its own."""
+    with open(output, "wb") as file:
         process = subprocess.Popen(
             line,
             cwd=control,
-            env=pytest_environment(control),
+            env=env,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=os.name != "nt",
         )
@@ -186,8 +212,6 @@ def _pytest(control: Path, seconds: float) -> str:
         finally:
             _kill(process)
             _live.discard(process)
-        output.seek(max(0, output.tell() - 2000))
-        return output.read().decode("utf-8", "replace").strip()
 
 
 def _kill(process: subprocess.Popen) -> None:
@@ -210,30 +234,3 @@ def _read(path: Path, said: str) -> list[dict[str, Any]]:
     if events[-1]["cell"] is None:
         raise InfrastructureError(f"no kernel came up: {events[-1]['message']}")
     return events
-
-
-def pytest_environment(control: Path) -> Mapping[str, str]:
-    """The environment of pytest: nothing of the instructor's settings for Python, pytest or Jupyter gets in."""
-    dropped = ("PYTEST_", "JUPYTER", "IPYTHON", "NBVAL", "COV_", "JPY_")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    home = control / "home"
-    home.mkdir(exist_ok=True)
-    path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    folders = dict.fromkeys(("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(home))
-    return {
-        **env,
-        **folders,
-        "JUPYTER_NO_CONFIG": "1",
-        "JUPYTER_PATH": str(home),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTHONPATH": os.pathsep.join(path),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUTF8": "1",
-        SETTINGS: str(control / "settings.json"),
-    }
-
-
-def _short_folder() -> str:
-    """Where temporary folders go: a socket's path has at most 107 characters."""
-    folder = tempfile.gettempdir()
-    return folder if len(folder) < 60 or not os.access("/tmp", os.W_OK) else "/tmp"

@@ -6,16 +6,16 @@ package; without a sandbox it is only the first on the path, and the answers can
 
 from __future__ import annotations
 
-import atexit
 import compileall
 import shutil
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from fp8lab.grading.places import own_folder
+
 PACKAGE = Path(__file__).resolve().parents[1]
 SEEN_OF_A_LESSON = ("__init__.py", "driving*")  # driving.py and what it is split into; never answers or exercises
-SEEN_OF_GRADING = ("__init__.py", "inside.py")
+SEEN_OF_GRADING = ("__init__.py", "inside.py", "template.py", "forking.py", "join.py")
 
 
 def make_view(folder: Path, package: Path = PACKAGE) -> Path:
@@ -29,9 +29,7 @@ def make_view(folder: Path, package: Path = PACKAGE) -> Path:
 @lru_cache(maxsize=1)
 def shared_view() -> Path:
     """The view that all runs of this process share; its folder goes when the process ends."""
-    folder = tempfile.mkdtemp(prefix="fp8lab-view-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return make_view(Path(folder) / "view")
+    return make_view(own_folder() / "view")
 
 
 def _hidden(where: Path, names: list[str], package: Path) -> set[str]:

@@ -1,0 +1,60 @@
+"""The kernels' template: has imported what every kernel needs, and forks one into each sandbox (see forking, join).
+
+Started by `warm` with the environment of a kernel, so it has nothing of the instructor's; it sees fp8lab as kernels
+do, without answers. Until it is copied it runs no line of a submission, and a copy runs one only after it has joined
+its sandbox and given up all rights.
+
+python -m fp8lab.grading.template DESCRIPTOR    of the listening socket
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from fp8lab.grading.forking import Template, listener_of
+from fp8lab.grading.join import fork_into, give_up_rights
+
+IMPORTED = (  # all of it is imported by a kernel that has been started the long way, before the first exercise cell
+    *("torch", "numpy", "numpy.random", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell"),
+    *("fp8lab.grading.inside", "fp8lab.course.drive"),
+)
+
+
+def main(descriptor: str) -> None:
+    listener = listener_of(int(descriptor))
+    if sys.path[0] in ("", os.getcwd()):  # a kernel puts "" there itself
+        del sys.path[0]
+    for name in IMPORTED:
+        import_module(name)
+    gc.collect()
+    gc.freeze()  # what is here now is shared with all copies: collecting it would copy its pages
+    Template(listener, become_kernel, lambda request: fork_into(request["target"])).serve()
+
+
+def become_kernel(request: dict[str, Any]) -> int:
+    """In the sandbox: be the kernel that {"arguments", "resources", "cwd"} describe, until it ends."""
+    give_up_rights(request["resources"])
+    os.chdir(request["cwd"])
+    if request["arguments"] is None:  # a trial
+        return 0
+    seed_again()
+    from ipykernel.kernelapp import IPKernelApp
+
+    sys.argv = ["ipykernel_launcher.py", *request["arguments"]]
+    IPKernelApp.launch_instance(argv=request["arguments"])
+    return 0
+
+
+def seed_again() -> None:
+    """Random numbers of its own for every copy; Python's `random` sees to that itself."""
+    import numpy
+
+    numpy.random.seed()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
