@@ -31,6 +31,7 @@ class Fingerprint:
 
     text, form  hashes of the two levels
     size        nodes of the syntax tree: how much there is that could have been written otherwise
+    names       names that the hole itself brings in, such as those of local variables
     words       words in the comments among it
     ours        the form is that of our solution, which everybody may have read
     """
@@ -38,6 +39,7 @@ class Fingerprint:
     text: str
     form: str
     size: int
+    names: int = 0
     words: int = 0
     ours: bool = False
 
@@ -50,7 +52,7 @@ def fingerprints(sources: Iterable[str], slot: Cell) -> dict[str, Fingerprint]:
     found = _fillings("\n\n".join(sources), slot.stub or "")
     ours = _solution(slot.stub or "", solved(slot))
     return {
-        key: Fingerprint(_hash(f.text), _hash(f.form), f.size, f.words, _hash(f.form) == ours.get(key))
+        key: Fingerprint(_hash(f.text), _hash(f.form), f.size, f.names, f.words, _hash(f.form) == ours.get(key))
         for key, f in found.items()
     }
 
@@ -69,6 +71,7 @@ class _Filling:
     text: str
     form: str
     size: int
+    names: int
     words: int
 
 
@@ -93,6 +96,7 @@ def _joined(parts: list[_Filling]) -> _Filling:
         "\n".join(part.text for part in parts),
         "\n".join(part.form for part in parts),
         sum(part.size for part in parts),
+        sum(part.names for part in parts),
         sum(part.words for part in parts),
     )
 
@@ -127,7 +131,10 @@ def _filling(function: ast.AST, given: ast.AST, key: str, source: str, stub: str
     lines = _lines(statements, source, stub)
     words = sum(len(match[1].split()) for line in lines if (match := _COMMENT.search(line)))
     size = sum(1 for s in statements for node in ast.walk(s) if not isinstance(node, ast.expr_context))
-    return _Filling(textwrap.dedent("\n".join(lines)), _form(statements, function, given), size, words)
+    names = _names(statements, function, given)
+    form = "\n".join(_renamed(statement, names) for statement in statements)
+    own = len(names) - len(_parameters(function))
+    return _Filling(textwrap.dedent("\n".join(lines)), form, size, own, words)
 
 
 def _peeled(theirs: list[ast.stmt], given: list[ast.stmt], key: str) -> list[ast.stmt]:
@@ -165,8 +172,8 @@ def _lines(statements: list[ast.stmt], source: str, stub: str) -> list[str]:
     return [line.rstrip() for line in region if line.strip() and line.strip() not in ours]
 
 
-def _form(statements: list[ast.stmt], function: ast.AST, given: ast.AST) -> str:
-    """The syntax tree as text: parameters by position, the hole's own names by order of appearance."""
+def _names(statements: list[ast.stmt], function: ast.AST, given: ast.AST) -> dict[str, str]:
+    """Name -> its stand-in: for parameters by position, for the hole's own names by order of appearance."""
     names: dict[str, str] = {argument: f"a{place}" for place, argument in enumerate(_parameters(function))}
     known = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
     for statement in statements:
@@ -174,7 +181,7 @@ def _form(statements: list[ast.stmt], function: ast.AST, given: ast.AST) -> str:
             for name in _bound(node):
                 if name not in known:
                     names.setdefault(name, f"v{len(names)}")
-    return "\n".join(_renamed(statement, names) for statement in statements)
+    return names
 
 
 def _parameters(function: ast.AST) -> list[str]:
