@@ -336,7 +336,8 @@ def layout(root):
 
 def test_who_handed_in_what(tmp_path):
     layout(tmp_path)
-    found, strange = collect(tmp_path)
+    intake = collect(tmp_path)
+    found, strange = intake.submissions, list(intake.strange)
     table = {(s.student, s.path): (s.lesson, s.lang, s.problem.split(":")[0]) for s in found}
     assert table == {
         ("ann", "ann/01_decode.ipynb"): ("01_decode", "en", ""),
@@ -355,7 +356,7 @@ def test_the_language_of_a_folder_counts_when_the_file_is_silent(tmp_path):
     notebook = Notebook()
     notebook.record["metadata"] = {}
     notebook.save(tmp_path / "ann" / "zh" / "a.ipynb")
-    assert collect(tmp_path)[0][0].lang == "zh"
+    assert collect(tmp_path).submissions[0].lang == "zh"
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="symbolic links need a privilege on Windows")
@@ -367,8 +368,8 @@ def test_links_and_pipes_are_not_followed(tmp_path):
     (root / "trent").symlink_to(secret.parent)
     (root / "victor").mkdir()
     os.mkfifo(root / "victor" / "pipe.ipynb")
-    found, _ = collect(root)
-    assert {s.student: (s.problem, s.file) for s in found} == {
+    found = collect(root).submissions
+    assert {s.student: (s.problem, s.item) for s in found} == {
         "mallory": ("a symbolic link", None),
         "trent": ("a symbolic link", None),
         "victor": ("not a regular file", None),
@@ -388,15 +389,9 @@ def test_links_and_pipes_are_not_followed(tmp_path):
 )
 def test_the_learner_in_a_file_name(tmp_path, name, student):
     Notebook().save(tmp_path / f"{name}.ipynb")
-    assert collect(tmp_path)[0][0].student == student
+    assert collect(tmp_path).submissions[0].student == student
 
 
 def test_a_foreign_notebook_holds_no_exercise(tmp_path):
     (tmp_path / "ann.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": "x = 1"}]}))
-    assert collect(tmp_path)[0][0].problem == "holds no exercise of this course"
-
-
-def test_a_zip_is_told_to_be_unpacked(tmp_path):
-    (tmp_path / "all.zip").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="unpack the archive first"):
-        collect(tmp_path / "all.zip")
+    assert collect(tmp_path).submissions[0].problem == "holds no exercise of this course"

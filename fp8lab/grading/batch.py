@@ -1,20 +1,22 @@
-"""Grade a class: a folder of submissions in, a table of marks and a feedback file per learner out."""
+"""Grade a class: a folder or zip of submissions in, a table of marks and a feedback file per learner out."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from fp8lab.grading.cache import Cache
-from fp8lab.grading.intake import Submission, collect, gradable, lessons_of
+from fp8lab.grading.intake import Submission, collect, gradable, lessons_of, with_roster
 from fp8lab.grading.jobs import Jobs, Progress, default_workers, run_jobs
 from fp8lab.grading.judge import absent, refused
 from fp8lab.grading.launch import require_sandbox
 from fp8lab.grading.notebook import Unreadable
 from fp8lab.grading.report import write_reports
+from fp8lab.grading.roster import read_roster
 from fp8lab.grading.run import Ground
 from fp8lab.grading.verdict import Entry
 
@@ -28,8 +30,12 @@ class Grades:
     entries     one per learner and lesson, sorted
     unreadable  files that had to be refused, as "path: reason"
     broken      notebooks that the grader itself could not run, as "path: reason"
-    strange     top-level files that are no notebooks
+    strange     files that are no notebooks
     ran, kept   notebooks run now, and reports taken from an earlier run
+    layouts     which layout of submissions was recognised where, a line each
+    warnings    what else an instructor should know
+    errors      submissions that fit several learners on the roster, so that they are nobody's
+    people      learner -> their line on the roster, header -> cell; empty without one
     """
 
     entries: tuple[Entry, ...]
@@ -38,11 +44,15 @@ class Grades:
     strange: tuple[str, ...]
     ran: int
     kept: int
+    layouts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
-        """1 the grader failed somewhere, 3 some files could not be read, 0 all graded."""
-        return 1 if self.broken else 3 if self.unreadable else 0
+        """1 the grader failed somewhere, 3 some files could not be read or are nobody's for sure, 0 all graded."""
+        return 1 if self.broken else 3 if self.unreadable or self.errors else 0
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -61,36 +71,45 @@ def grade(
     sandbox: bool = True,
     executor: Executor | None = None,
     progress: Progress = lambda done, total: None,
+    roster: str | Path | None = None,
+    deadline: datetime | None = None,
 ) -> Grades:
-    """Grade all notebooks below `submissions` and write tables and feedback into `out`.
+    """Grade all notebooks in `submissions`, a folder or a zip, and write tables and feedback into `out`.
 
     seed      of the inputs; by default drawn once for `out`, and secret
     workers   notebooks graded at a time; by default one per core
     lessons   what is expected of everybody; by default every lesson that anybody handed in
     timeout   seconds per cell
     executor  where the jobs run; by default threads here (every job has processes of its own)
+    roster    CSV file with the learners of the class: everybody on it has rows
+    deadline  with a time zone; what came later gets a note, and the same points
 
-    ValueError for an unknown lesson or no submissions, SandboxMissing without a sandbox, OSError when `out` cannot be
-    written. Nothing in a submission raises.
+    ValueError for an unknown lesson, no submissions or a roster that cannot be used, SandboxMissing without a sandbox,
+    OSError when `out` cannot be written. Nothing in a submission raises.
     """
     root, out = Path(submissions), Path(out)
     for lesson in lessons:
         if lesson not in gradable():
             raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(gradable()) or 'none'}")
-    found, strange = collect(root, avoid=out.resolve())
-    if not found:
-        raise ValueError(f"{root} holds no submissions: neither a folder nor a .ipynb file")
+    people = read_roster(Path(roster)) if roster is not None else None
+    intake = collect(root, out.resolve(), deadline.tzinfo if deadline else None)
+    if not intake.submissions:
+        raise ValueError(f"{root} holds no submissions: neither a folder nor a .ipynb or .zip file")
+    if people is not None:
+        intake = with_roster(intake, people)
+    found = list(intake.submissions)
     if sandbox:
         require_sandbox()
     expected = tuple(lessons) or lessons_of(found)
     cache = Cache(out)
     jobs = Jobs(cache.seed(seed), Ground(sandbox, timeout))
-    graded, unreadable = _add_jobs(_chosen(found, expected), jobs)
+    graded, unreadable = _add_jobs(_chosen(found, expected, deadline), jobs)
     run_jobs(jobs, cache, max(1, workers or default_workers()), executor, progress)
     entries = _entries(found, expected, graded, jobs)
     write_reports(out, entries, expected)
     broken = tuple(f"{jobs.files[name].path}: {reason}" for name, reason in jobs.broken.items())
-    return Grades(entries, unreadable, broken, tuple(strange), jobs.ran, len(jobs.files) - jobs.ran)
+    known = intake.layouts, (*intake.warnings, *_unknown_times(graded, deadline)), intake.errors, intake.people
+    return Grades(entries, unreadable, broken, intake.strange, jobs.ran, len(jobs.files) - jobs.ran, *known)
 
 
 @dataclass(frozen=True)
@@ -102,7 +121,7 @@ class _Choice:
     notes: tuple[str, ...] = ()
 
 
-def _chosen(found: Iterable[Submission], expected: tuple[str, ...]) -> list[_Choice]:
+def _chosen(found: Iterable[Submission], expected: tuple[str, ...], deadline: datetime | None) -> list[_Choice]:
     """For every learner and lesson one file: a readable one before others, the newest of them."""
     slots: dict[tuple[str, str], list[Submission]] = defaultdict(list)
     for submission in found:
@@ -113,11 +132,38 @@ def _chosen(found: Iterable[Submission], expected: tuple[str, ...]) -> list[_Cho
             slots[submission.student, submission.lesson or submission.path].append(submission)
     choices = []
     for mine in slots.values():
-        mine.sort(key=lambda s: (not s.problem, s.when, s.path))
-        others = ", ".join(s.path + (f" ({s.problem})" if s.problem else "") for s in mine[:-1])
-        notes = (f"{len(mine)} files: graded {mine[-1].path}, not {others}",) if others else ()
-        choices.append(_Choice(mine[-1], None, notes))
+        mine.sort(key=lambda s: (not s.problem, s.order, s.path))
+        chosen = mine[-1]
+        others = ", ".join(_other(s) for s in mine[:-1])
+        notes = (f"{len(mine)} files: graded {chosen.path}, not {others}",) if others else ()
+        choices.append(_Choice(chosen, None, (*notes, *late_notes(chosen, deadline), *chosen.notes)))
     return choices
+
+
+def _other(submission: Submission) -> str:
+    about = "; ".join(filter(None, [submission.problem, "late" if submission.late else ""]))
+    return submission.path + (f" ({about})" if about else "")
+
+
+def late_notes(submission: Submission, deadline: datetime | None) -> tuple[str, ...]:
+    """What there is to say about the time of a hand-in."""
+    notes = ["late, says Canvas"] if submission.late else []
+    if deadline is not None and submission.when is None:
+        notes.append("time of hand-in not known")
+    elif deadline is not None and submission.when > deadline.timestamp():
+        when = datetime.fromtimestamp(submission.when, deadline.tzinfo).isoformat(" ", "minutes")
+        notes.append(f"late: {when} ({submission.clock}), deadline {deadline.isoformat(' ', 'minutes')}")
+    return tuple(notes)
+
+
+def _unknown_times(graded: Iterable[_Choice], deadline: datetime | None) -> tuple[str, ...]:
+    """A line about hand-ins of which nobody can tell whether they were late."""
+    unknown = [choice.submission for choice in graded if choice.submission.when is None]
+    if deadline is None or not unknown:
+        return ()
+    layouts = sorted({submission.who.layout.capitalize() for submission in unknown if submission.who.layout != "plain"})
+    why = f" ({' and '.join(layouts)} downloads do not tell)" if layouts else ""
+    return (f"deadline: the time of {len(unknown)} hand-ins is not known{why}",)
 
 
 def _add_jobs(choices: list[_Choice], jobs: Jobs) -> tuple[list[_Choice], tuple[str, ...]]:
@@ -140,10 +186,15 @@ def _entries(
     """An entry for every choice, and one for every learner and expected lesson that has none."""
     entries = [_entry(choice, jobs) for choice in graded]
     there = {(entry.student, entry.report.lesson) for entry in entries}
-    for student in dict.fromkeys(submission.student for submission in found):
-        lang = Counter(s.lang for s in found if s.student == student).most_common(1)[0][0]
-        absences = (absent(lesson, lang) for lesson in expected if (student, lesson) not in there)
-        entries += [Entry(student, report) for report in absences]
+    mine: dict[str, list[Submission]] = defaultdict(list)
+    for submission in found:
+        mine[submission.student].append(submission)
+    common = Counter(s.lang for s in found if s.path).most_common(1)
+    for student, theirs in mine.items():
+        spoken = Counter(s.lang for s in theirs if s.path).most_common(1) or common
+        notes = tuple(dict.fromkeys(note for s in theirs for note in s.notes))
+        absences = (absent(lesson, spoken[0][0] if spoken else "en") for lesson in expected)
+        entries += [Entry(student, r, notes=notes) for r in absences if (student, r.lesson) not in there]
     return tuple(sorted(entries, key=lambda e: (e.student, e.report.lesson, e.path)))
 
 

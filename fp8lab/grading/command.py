@@ -1,17 +1,19 @@
-"""`fp8lab grade SUBMISSIONS --out DIR`: marks for a folder of notebooks.
+"""`fp8lab grade SUBMISSIONS --out DIR`: marks for a folder or a zip of notebooks.
 
-Exit codes: 0 all graded; 3 some files could not be read (they have rows all the same); 2 usage; 1 the grader or its
-sandbox failed.
+Exit codes: 0 all graded; 3 some files could not be read, or are nobody's for sure (they have rows all the same);
+2 usage; 1 the grader or its sandbox failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from fp8lab.grading.batch import DEFAULT_TIMEOUT, Grades, grade
@@ -19,6 +21,7 @@ from fp8lab.grading.jobs import Progress
 from fp8lab.grading.launch import SandboxMissing
 from fp8lab.grading.verdict import VERDICTS
 
+MOST_LINES = 20  # of one kind at the end
 LINE_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
 NO_SANDBOX = (
     "fp8lab grade: no sandbox. Submissions run with your rights on this machine: they can read your files, use your "
@@ -28,9 +31,28 @@ NO_SANDBOX = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `fp8lab grade`."""
-    parser.add_argument("submissions", type=Path, help="folder with a sub-folder or a notebook per learner")
+    parser.add_argument(
+        "submissions",
+        type=Path,
+        help="folder or .zip with a folder, a notebook or a zip per learner, or as Canvas, Moodle or Blackboard give "
+        "it out; or a folder of such zips",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where tables and feedback are written")
     parser.add_argument("--lesson", action="append", default=[], metavar="NAME", help="grade this lesson (repeatable)")
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE.csv",
+        help="the class: everybody on it has rows; columns are found by their header (name, student, first name, id, "
+        "student id, username, login, email, 姓名, 学号, ...)",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=moment,
+        metavar="TIME",
+        help="such as 2026-11-20T23:59+08:00; later hand-ins get a note, and the same points (without a zone: this "
+        "machine's)",
+    )
     parser.add_argument(
         "--seed", type=int, metavar="N", help="seed of the inputs (default: secret, drawn once per DIR)"
     )
@@ -59,6 +81,24 @@ def seconds(text: str) -> float:
     return value
 
 
+def moment(text: str) -> datetime:
+    """A point in time from the command line, with a zone. A time to the minute is the end of that minute.
+
+    >>> moment("2026-11-20T23:59+08:00").isoformat()
+    '2026-11-20T23:59:59.999999+08:00'
+    """
+    try:
+        date, _, clock = text.strip().replace(" ", "T", 1).partition("T")
+        value = datetime.fromisoformat(f"{date}T{clock.replace('Z', '+00:00')}") if clock else None
+    except ValueError:
+        value = None
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date and time such as 2026-11-20T23:59+08:00")
+    if re.fullmatch(r"\d\d:\d\d", re.split(r"[+\-Z]", clock)[0]):
+        value += timedelta(minutes=1, microseconds=-1)
+    return value if value.tzinfo else value.astimezone()
+
+
 def run(args: argparse.Namespace) -> int:
     """Grade, say what came out, and return the exit code."""
     if args.seed is not None and not 0 <= args.seed < 2**31:
@@ -81,6 +121,8 @@ def run(args: argparse.Namespace) -> int:
                 timeout=args.timeout,
                 sandbox=not args.no_sandbox,
                 progress=progress,
+                roster=args.roster,
+                deadline=args.deadline,
             )
     except SandboxMissing as problem:
         return _fail(f"{problem}. Without a sandbox: --no-sandbox, for submissions that you trust", 1)
@@ -107,15 +149,24 @@ def _fail(message: str, code: int) -> int:
 def render(grades: Grades, out: Path, took: float) -> str:
     """What the command prints at the end."""
     students = len({entry.student for entry in grades.entries})
-    lines = [f"warning: not a notebook, not graded: {name}" for name in grades.strange]
-    lines += [f"warning: cannot be read: {line}" for line in grades.unreadable]
-    lines += [f"ERROR: the grader failed, run it again: {line}" for line in grades.broken]
+    lines = list(grades.layouts)
+    lines += _some("warning: not a notebook, not graded: ", grades.strange)
+    lines += _some("warning: ", grades.warnings)
+    lines += _some("warning: cannot be read: ", grades.unreadable)
+    lines += _some("ERROR: ", grades.errors)
+    lines += _some("ERROR: the grader failed, run it again: ", grades.broken)
     shown = ", ".join(f"{grades.verdicts[name]} {name}" for name in VERDICTS if grades.verdicts[name])
     rate = f", {60 * grades.ran / took:.0f} notebooks a minute" if grades.ran and took > 0 else ""
     lines.append(f"{students} learners: {shown or 'nothing graded'}")
     lines.append(f"{grades.ran} notebooks run in {took:.0f} s{rate}; {grades.kept} taken from an earlier run")
     lines.append(f"{out / 'grades.csv'}  {out / 'summary.csv'}  {out / 'feedback'}")
     return "\n".join(lines)
+
+
+def _some(before: str, lines: Sequence[str]) -> list[str]:
+    """Lines of one kind, the first of them if there are many."""
+    more = [f"{before}... and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    return [before + line for line in lines[:MOST_LINES]] + more
 
 
 @contextmanager

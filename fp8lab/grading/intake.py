@@ -1,179 +1,144 @@
-"""A folder of submissions -> who handed in what. Nothing is run, and no link is followed.
+"""Submissions, however they were collected -> who handed in what. Nothing is run, nothing unpacked, no link followed.
 
-    submissions/alice/01_decode.ipynb          a folder per learner, nested as deep as they like
+    submissions/alice/01_decode.ipynb          a folder per learner, nested as deep as they like, zips in it looked into
     submissions/bob_01_decode.ipynb            or a file per learner; the lesson's name is not part of theirs
-    submissions/01_decode/carol.ipynb          a folder named after a lesson groups learners
+    submissions/carol.zip                      or what a learner has packed
+    submissions/01_decode/dave.ipynb           a folder named after a lesson groups learners
+    submissions.zip                            all of this as a zip, or as Canvas, Moodle or Blackboard give it out
+    submissions/week1.zip                      or several of those in a folder
 
-Which lesson a notebook is, its exercise markers say; failing those, its metadata, its file name, what it defines.
+Which lesson a notebook is, see `identify`; whose a file is, see `layouts`; who is expected, see `roster`.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import stat
-import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from pathlib import Path
 
-from fp8lab.course.registry import LESSONS, lesson_drives
-from fp8lab.course.source import packaged_names
-from fp8lab.course.text import LANGUAGES
-from fp8lab.grading.harvest import fragments, lesson_by_markers
-from fp8lab.grading.notebook import MAX_BYTES, SubmittedNotebook, Unreadable, read_notebook
+from fp8lab.grading.identify import gradable, identify, lesson_in_name
+from fp8lab.grading.layouts import SHOWN, Who
+from fp8lab.grading.notebook import Unreadable
+from fp8lab.grading.roster import Person, Roster
+from fp8lab.grading.sorting import Sorter, Submission
+from fp8lab.grading.source import clean, file_item, foreign_archive, is_notebook, walk
 
-IGNORED = frozenset(("__MACOSX", "__pycache__", "desktop.ini", "Thumbs.db"))
-MAX_DEPTH = 12  # folders below a learner's
-COPY = re.compile(r"(?:[ _-]*\(\d+\)|[ _-]*copy[ _-]?\d*|[ _-]*副本\d*)+$", re.IGNORECASE)
-
-
-@lru_cache(maxsize=1)
-def gradable() -> tuple[str, ...]:
-    """The lessons that have both exercise records and a text in the package, in order."""
-    return tuple(lesson for lesson in packaged_names() if lesson in LESSONS)
+__all__ = ["Intake", "Submission", "collect", "gradable", "identify", "lesson_in_name", "lessons_of", "with_roster"]
+NOT_LISTED = "not on the roster"
 
 
 @dataclass(frozen=True)
-class Submission:
-    """One file of one learner, or the fact that there is none.
+class Intake:
+    """What was found.
 
-    student  name of the folder or of the file
-    path     relative to the submissions folder, for the table; "" when there is no file
-    file     where it lies; None if it is not to be opened
-    lesson   its name, or None when nobody can tell
-    problem  why it cannot be graded; "" if it can
-    when     time of last change, seconds
+    submissions  one per file, and one per learner who has none
+    strange      names of files that are no notebooks
+    warnings     what an instructor should know besides
+    errors       submissions that fit several learners on the roster, so that they are nobody's
+    layouts      which layout was recognised where, a line each
+    people       learner -> their line on the roster
     """
 
-    student: str
-    path: str = ""
-    file: Path | None = None
-    lesson: str | None = None
-    lang: str = "en"
-    problem: str = ""
-    when: float = 0.0
+    submissions: tuple[Submission, ...]
+    strange: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def collect(root: Path, avoid: Path | None = None) -> tuple[list[Submission], list[str]]:
-    """(all submissions below `root`, names of top-level files that are none). `avoid`: a folder not to look into.
+def collect(root: Path, avoid: Path | None = None, zone: tzinfo | None = None) -> Intake:
+    """All submissions in a folder, a zip or a single notebook.
 
-    ValueError when `root` is neither a folder nor a notebook.
+    avoid  a folder not to look into
+    zone   of times that do not tell theirs, as in zips; by default this machine's
+
+    ValueError when `root` is none of these, OSError when it is a folder that cannot be listed.
     """
-    if root.is_file() and root.suffix == ".ipynb":
-        return [_submission(_student(root.stem), root, root.parent)], []
-    if not root.is_dir():
-        what = "is no folder of notebooks" if root.exists() else "does not exist"
-        hint = "; unpack the archive first" if root.suffix.lower() in (".zip", ".tar", ".gz", ".7z") else ""
-        raise ValueError(f"{root} {what}{hint}")
-    found: list[Submission] = []
-    strange: list[str] = []
-    for entry in _entries(root, avoid):
-        name = _clean(entry.name)
-        if entry.is_symlink():
-            found.append(Submission(_student(Path(name).stem), name, problem="a symbolic link"))
-        elif entry.is_dir() and entry.name in gradable():
-            inner, others = collect(Path(entry.path), avoid)
-            found += [_below(submission, name) for submission in inner]
-            strange += [f"{name}/{other}" for other in others]
-        elif entry.is_dir():
-            mine = [_submission(name, file, root) for file in _notebooks(Path(entry.path), avoid)]
-            found += mine or [Submission(name)]
-        elif entry.name.endswith(".ipynb"):
-            found.append(_submission(_student(name[: -len(".ipynb")]), Path(entry.path), root))
+    sorter = Sorter(zone)
+    if root.is_dir():
+        sorter.container(walk(root, avoid))
+    elif not root.exists():
+        raise ValueError(f"{root} does not exist")
+    elif foreign := foreign_archive(root.name):
+        raise ValueError(f"{root} is a {foreign} archive; .zip and folders are read: unpack it and give the folder")
+    elif is_notebook(root.name):
+        sorter.container([file_item(root.resolve(), (clean(root.name),))])
+    else:
+        try:
+            sorter.archive(file_item(root.resolve(), ()), clean(root.name))
+        except Unreadable as problem:
+            hint = "" if root.suffix.lower() == ".zip" else "; accepted are a folder, a .zip and a .ipynb"
+            raise ValueError(f"{root}: {problem}{hint}") from None
+    found = _labelled(sorter.found)
+    return Intake(found, tuple(sorter.strange), tuple(sorter.warnings), (), _layouts(found, root.name))
+
+
+def _labelled(found: Iterable[Submission]) -> tuple[Submission, ...]:
+    """The submissions with names for their learners: equal only where nothing tells them apart."""
+    found = list(found)
+    ids: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for submission in found:
+        ids[_bare(submission.who), submission.who.scope].add(submission.who.id)
+    return tuple(replace(s, student=_label(s.who, len(ids[_bare(s.who), s.who.scope]) > 1)) for s in found)
+
+
+def _bare(who: Who) -> str:
+    return clean(who.login or who.name or who.id) or "(no name)"
+
+
+def _label(who: Who, several: bool) -> str:
+    return f"{_bare(who)} ({who.id})" if several and who.id else _bare(who)
+
+
+def _layouts(found: Iterable[Submission], name: str) -> tuple[str, ...]:
+    groups: dict[tuple[str, str], list[Submission]] = defaultdict(list)
+    for submission in found:
+        groups[submission.place, submission.who.layout].append(submission)
+    lines = []
+    for (place, layout), mine in groups.items():
+        files = sum(bool(s.path) for s in mine)
+        learners = len({s.student for s in mine})
+        lines.append(f"{place or name}: {SHOWN[layout]}: {files} files, {learners} learners")
+    return tuple(lines)
+
+
+def with_roster(intake: Intake, roster: Roster) -> Intake:
+    """The same submissions under the names of the roster, and everybody on it who handed in nothing.
+
+    What fits nobody keeps its name and gets a note; what fits several, too, and is an error.
+    """
+    matches = {who: roster.match(who) for who in dict.fromkeys(s.who for s in intake.submissions)}
+    rivals: dict[tuple[Person, str, str], list[Who]] = defaultdict(list)
+    for who, match in matches.items():
+        if match.person and who.id:  # two accounts of one platform cannot be one person
+            rivals[match.person, who.layout, who.scope].append(who)
+    contested = {who: same for same in rivals.values() if len(same) > 1 for who in same}
+    taken = {person.label for person in roster.people}
+    found, errors, missing = [], [], []
+    for submission in intake.submissions:
+        who, people = submission.who, matches[submission.who].people
+        if len(people) == 1 and who not in contested:
+            found.append(replace(submission, student=people[0].label))
+            continue
+        label = submission.student + (f" ({NOT_LISTED})" if submission.student in taken else "")
+        if people:
+            rivalry = f" as {', '.join(_label(w, True) for w in contested[who])} do" if who in contested else ""
+            fitting = " and ".join(person.label for person in people)
+            errors.append(f"{label}: fits {fitting} on the roster{rivalry}; not guessed whose it is")
         else:
-            strange.append(name)
-    return found, strange
-
-
-def _below(submission: Submission, group: str) -> Submission:
-    return Submission(**{**vars(submission), "path": f"{group}/{submission.path}" if submission.path else ""})
-
-
-def _entries(folder: Path, avoid: Path | None) -> list[os.DirEntry]:
-    with os.scandir(folder) as entries:
-        kept = [entry for entry in entries if entry.name not in IGNORED and not entry.name.startswith(".")]
-    return sorted((e for e in kept if avoid is None or Path(e.path).resolve() != avoid), key=lambda e: e.name)
-
-
-def _notebooks(folder: Path, avoid: Path | None, depth: int = 0) -> Iterator[Path]:
-    """Every .ipynb below a learner's folder, links among them (they are refused later)."""
-    for entry in _entries(folder, avoid):
-        if entry.name.endswith(".ipynb") and not entry.is_dir(follow_symlinks=False):
-            yield Path(entry.path)
-        elif entry.is_dir(follow_symlinks=False) and depth < MAX_DEPTH:
-            yield from _notebooks(Path(entry.path), avoid, depth + 1)
-
-
-def _submission(student: str, file: Path, root: Path) -> Submission:
-    """What can be told about a file without running it."""
-    path = _clean(file.relative_to(root).as_posix())
-    by_name = lesson_in_name(file.stem)
-    spoken = next((part for part in reversed(file.relative_to(root).parts[:-1]) if part in LANGUAGES), "en")
-    try:
-        when = os.lstat(file).st_mtime
-        notebook = read_notebook(read_file(file))
-    except Unreadable as problem:
-        return Submission(student, path, None, by_name, spoken, str(problem))
-    except OSError as problem:
-        return Submission(student, path, None, by_name, spoken, f"cannot be read: {problem.strerror}")
-    lesson = identify(notebook, by_name)
-    problem = "" if lesson else "holds no exercise of this course"
-    return Submission(student, path, file, lesson, notebook.lang or spoken, problem, when)
-
-
-def read_file(file: Path) -> bytes:
-    """The bytes of a regular file of bearable size. Unreadable for links, devices, and what is too large."""
-    state = os.lstat(file)
-    if stat.S_ISLNK(state.st_mode):
-        raise Unreadable("a symbolic link")
-    if not stat.S_ISREG(state.st_mode):
-        raise Unreadable("not a regular file")
-    if state.st_size > MAX_BYTES:
-        raise Unreadable(f"{state.st_size:,} bytes; at most {MAX_BYTES:,} are read")
-    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb") as opened:
-        return opened.read(MAX_BYTES + 1)
-
-
-def identify(notebook: SubmittedNotebook, by_name: str | None = None) -> str | None:
-    """The lesson that a notebook belongs to."""
-    drives = {lesson: lesson_drives(lesson) for lesson in gradable()}
-    marked = lesson_by_markers(notebook, drives)
-    if marked:
-        return marked
-    if notebook.lesson in gradable():
-        return notebook.lesson
-    if by_name:
-        return by_name
-    defined = {name for piece in fragments(notebook) for name in piece.defines}
-    counts = {lesson: sum(drive.name in defined for drive in mine.values()) for lesson, mine in drives.items()}
-    best = max(counts, key=counts.__getitem__, default=None)
-    return best if best is not None and counts[best] else None
-
-
-def lesson_in_name(stem: str) -> str | None:
-    """The lesson whose name is part of a file's.
-
-    >>> lesson_in_name("alice_01_decode (1)"), lesson_in_name("homework")
-    ('01_decode', None)
-    """
-    return next((lesson for lesson in gradable() if lesson in stem), None)
-
-
-def _student(stem: str) -> str:
-    """The learner's name in a file's: without the lesson, and without what a browser adds to copies."""
-    bare = COPY.sub("", stem)
-    lesson = lesson_in_name(bare)
-    rest = bare.replace(lesson, "").strip(" _-.") if lesson else bare
-    return COPY.sub("", rest) or bare or stem
-
-
-def _clean(name: str) -> str:
-    """A file's name as text: one Unicode form, no control characters, no half characters."""
-    text = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode("utf-8"))
-    return "".join(c if c.isprintable() else "_" for c in text)
+            missing.append(f"{label}: {NOT_LISTED}")
+        note = "fits several on the roster, not guessed whose it is" if people else NOT_LISTED
+        found.append(replace(submission, student=label, notes=(*submission.notes, note)))
+    there = {submission.student for submission in found}
+    found += [Submission(person.label, who=Who(person.label)) for person in roster.people if person.label not in there]
+    warnings = (*intake.warnings, *dict.fromkeys(missing))
+    people = {person.label: person.columns for person in roster.people}
+    return replace(
+        intake, submissions=tuple(found), warnings=warnings, errors=tuple(dict.fromkeys(errors)), people=people
+    )
 
 
 def lessons_of(submissions: Iterable[Submission]) -> tuple[str, ...]:

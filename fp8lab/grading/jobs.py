@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fp8lab.grading.cache import Cache, digest
-from fp8lab.grading.intake import Submission, read_file
+from fp8lab.grading.intake import Submission
 from fp8lab.grading.judge import grade_notebook, refused
 from fp8lab.grading.notebook import Unreadable
 from fp8lab.grading.run import Ground, InfrastructureError, end_all
@@ -37,10 +37,14 @@ class Jobs:
 
     def add(self, submission: Submission) -> str:
         """The digest of the submission's job. Unreadable or OSError when the file is gone or has changed its kind."""
-        settings = {"lesson": submission.lesson, "lang": submission.lang, "seed": self.seed, **vars(self.ground)}
-        name = digest(read_file(submission.file), settings)
+        name = self.name(submission, submission.read())
         self.files.setdefault(name, submission)
         return name
+
+    def name(self, submission: Submission, data: bytes) -> str:
+        """The digest of the job on these bytes."""
+        settings = {"lesson": submission.lesson, "lang": submission.lang, "seed": self.seed, **vars(self.ground)}
+        return digest(data, settings)
 
 
 def run_jobs(jobs: Jobs, cache: Cache, workers: int, executor: Executor | None, progress: Progress) -> None:
@@ -83,7 +87,9 @@ def _hand_over(pool: Executor, jobs: Jobs, waiting: Iterator[str], running: dict
     while len(running) < most and (name := next(waiting, None)) is not None:
         submission = jobs.files[name]
         try:
-            data = read_file(submission.file)
+            data = submission.read()
+            if jobs.name(submission, data) != name:
+                raise Unreadable("its content is another now")
         except (Unreadable, OSError) as problem:
             jobs.reports[name] = refused(submission.lesson, submission.lang, f"changed while grading: {problem}")
             jobs.broken[name] = f"changed while grading: {problem}"
