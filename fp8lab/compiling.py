@@ -1,4 +1,7 @@
-"""torch.compile, asked for: one cache per function, any number of rows, and one clear error without a compiler."""
+"""torch.compile, asked for: one cache per function, any number of rows, and one clear error without a compiler.
+
+For accelerators: a CPU has `fp8lab.native`.
+"""
 
 from __future__ import annotations
 
