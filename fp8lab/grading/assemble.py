@@ -7,6 +7,7 @@ comes later in the notebook cannot change what was shown.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from typing import Any
 from fp8lab.course.holes import find_holes, without_markers
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.grading import PREPARE
+from fp8lab.grading.pycode import defined_names, shows_only
 
 SKIPPED_TAGS = frozenset(("picture", "widget", "setup"))  # nothing that an exercise rests on is defined there
+WORD = re.compile(r"[^\W\d]\w*")
 FIRST = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, globals())"
 DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {seed}, {nonce!r})"
 
@@ -61,8 +64,21 @@ def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = froze
                 drivers[name] = key, nonce
                 cells.append(_code(name, "driver", DRIVE.format(key=key, seed=plan.seed, nonce=nonce)))
         elif cell.kind == "code" and cell.role == "code" and _is_run(cell, without):
-            cells.append(_code(cell.id, "ours", cell.source))
-    return Assembled(_notebook(cells), drivers, answers)
+            cells.append(_code(cell.id, "lesson", cell.source))
+    return Assembled(_notebook(_without_shows(cells)), drivers, answers)
+
+
+def _without_shows(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cells without those of ours that only show something: nothing that comes later speaks of what they define."""
+    kept: list[dict[str, Any]] = []
+    spoken: set[str] = set()
+    for cell in reversed(cells):
+        source = cell["source"]
+        if cell["metadata"]["fp8lab"]["role"] == "lesson" and shows_only(source) and not defined_names(source) & spoken:
+            continue
+        kept.append(cell)
+        spoken.update(WORD.findall(source))
+    return kept[::-1]
 
 
 def solved(cell: Cell) -> str:

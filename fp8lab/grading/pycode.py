@@ -67,6 +67,32 @@ def _bound(statement: ast.stmt) -> set[str]:
     return {name for child in inner for name in _bound(child)}  # if, for, with, try at the top level
 
 
+def shows_only(source: str) -> bool:
+    """Whether a cell does nothing but define names, and print or call what it defines itself.
+
+    >>> shows_only("def f(): print(1)\\nf()"), shows_only("torch.manual_seed(0)"), shows_only("x[0] = 1")
+    (True, False, False)
+    """
+    tree = parse(source)
+    if isinstance(tree, SyntaxError):
+        return False
+    own = {"print", *defined_names(source)}
+    return all(_defines(statement) or _calls(statement, own) for statement in tree.body)
+
+
+def _defines(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, (ast.Name, ast.Tuple)) for target in statement.targets)
+    return isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))
+
+
+def _calls(statement: ast.stmt, names: set[str]) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Constant) or (
+        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
+    )
+
+
 def same_code(first: str, second: str) -> bool:
     """Whether two cells differ in nothing but comments and layout.
 
