@@ -1,4 +1,4 @@
-"""The C++ loops: the bytes of the eager path at every length, alignment, dtype and thread count; and how they are built."""
+"""The C++ loops give the eager path's bytes at every length, alignment, dtype and thread count; how they are built."""
 
 from __future__ import annotations
 
