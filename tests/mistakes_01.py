@@ -133,6 +133,7 @@ AUDIT_LINES = {
         "holds['order'] = value[0] < value[1] < value[126]",
         "holds['order'] = max(value[:127]) == value[126]",
         "holds['order'] = len(set(value[:127])) == 127",
+        "holds['order'] = not any(b <= a for a, b in zip(value[:127], value[1:128]))",
     ),
     "nan": (
         "holds['nan'] = math.isnan(value[0x7F])",

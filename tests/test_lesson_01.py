@@ -51,6 +51,52 @@ def test_an_auditor_with_one_weak_property_is_refused(desk, name, line, seed):
     assert verdict(exercise("1.7"), namespace["audit"], seed).state == "wrong"
 
 
+TYPE = "if not isinstance(byte, int):\n    raise TypeError(byte)\n"
+RANGE = "if not 0 <= byte <= 255:\n    raise ValueError(byte)\n"
+CUT = "return byte >> 7, byte >> 3 & 15, byte & 7"
+ORDER = 'holds["order"] = not any(after <= before for before, after in zip(value[:0x7E], value[1:0x7F]))'
+NAMED = [
+    ("1.1", TYPE + RANGE + CUT, "isinstance(byte, int)"),
+    ("1.1", TYPE + CUT, "isinstance(byte, int) and no range"),
+    ("1.2", "return (-1) ** sign * 2.0 ** (exponent - 7) * (1 + mantissa // 8)", "integer division"),
+    (
+        "1.4",
+        "if exponent == 15:\n    return math.inf if mantissa == 0 else math.nan\nif exponent == 0:\n"
+        "    return subnormal_value(sign, mantissa)\nreturn normal_value(sign, exponent, mantissa)",
+        "IEEE habit, without its sign",
+    ),
+    (
+        "1.4",
+        "if exponent == 15 and mantissa == 7:\n    return math.inf\nif exponent == 0:\n"
+        "    return subnormal_value(sign, mantissa)\nreturn normal_value(sign, exponent, mantissa)",
+        "infinity for NaN",
+    ),
+    (
+        "1.6",
+        "if exponent == 15 and mantissa == 7:\n    return 'NaN'\nif exponent:\n    return 'normal'\n"
+        "return 'subnormal' if mantissa else 'zero'",
+        "NaN in capitals",
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 4711])
+@pytest.mark.parametrize("key, filling, name", NAMED, ids=[f"{key} {name}" for key, _, name in NAMED])
+def test_what_people_write_is_called_by_its_name(desk, key, filling, name, seed):
+    result = desk.judged(key, filling, seed=seed)
+    assert result.misconception and (result.misconception.name, result.exact) == (name, True)
+
+
+def test_an_order_that_runs_on_to_0x7f_is_called_by_its_name(desk):
+    source = desk.lesson.exercise_cell("1.7").source
+    assert ORDER in source
+    namespace = dict(desk.globals)
+    exec(source.replace("value[:0x7E], value[1:0x7F]", "value[:0x7F], value[1:0x80]"), namespace)
+    result = verdict(exercise("1.7"), namespace["audit"], 0)
+    assert (result.misconception.name, result.exact) == ("order runs on to 0x7F", True)
+    assert "0x7F -> 448.0" in result.input
+
+
 # ---- the oracle
 
 
@@ -161,7 +207,7 @@ def test_every_property_is_violated_alone_and_kept_alone(desk, seed):
 def test_seeds_break_other_codes():
     labels = [{d.label for d in driving_faults.faulty_decoders(seed)} for seed in (1, 2)]
     assert len(labels[0] - labels[1]) >= 10
-    assert len(driving_faults.faulty_decoders(1)) == 45
+    assert len(driving_faults.faulty_decoders(1)) == 46
 
 
 def test_a_label_tells_what_the_decoder_does():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from fractions import Fraction
 
 import ml_dtypes
@@ -13,10 +15,11 @@ from learner import Desk
 from wrong_lesson_02 import WRONG
 
 from fp8lab import codec
+from fp8lab.course.feedback import feedback
 from fp8lab.course.lessons.l02_encode import answers_edges, answers_neighbours, answers_tensor, driving
 from fp8lab.course.lessons.l02_encode.driving_codecs import codecs
 from fp8lab.course.lessons.l02_encode.driving_points import MIDDLES, VALUES
-from fp8lab.course.registry import lesson_exercises
+from fp8lab.course.registry import exercise, lesson_exercises
 from fp8lab.explore import encode_pictures
 from fp8lab.formats import E4M3FN, E4M3FNUZ, E5M2, bracket, exact, value
 
@@ -36,9 +39,9 @@ def desk():
 # ---- mistakes
 
 
-@pytest.mark.parametrize("exercise", LESSON, ids=lambda e: e.key)
-def test_many_other_mistakes_are_tried(exercise):
-    assert len(WRONG[exercise.key]) >= 10
+@pytest.mark.parametrize("found", LESSON, ids=lambda e: e.key)
+def test_many_other_mistakes_are_tried(found):
+    assert len(WRONG[found.key]) >= 10
 
 
 @pytest.mark.parametrize("seed", [0, 4711])
@@ -46,6 +49,46 @@ def test_many_other_mistakes_are_tried(exercise):
 def test_other_mistakes_are_refused(desk, key, name, seed):
     result = desk.judged(key, WRONG[key][name], seed=seed)
     assert result.state in ("wrong", "error") and result.points == 0
+
+
+RECORDS = "a = FloatFormat('a', 5, 2, 15, True, 'ieee')\nb = FloatFormat('b', 4, 3, 8, True, 'fnuz')\n"
+NAMED = [
+    ("2.7", RECORDS + "return a, b, [0x7F, 0xFF]", "0x80 forgotten"),
+    ("2.7", RECORDS + "return a, b, (0x80, 0xFF)", "0x7F forgotten"),
+    ("2.7", RECORDS + "return a, b, {0x7F, 0x80}", "0xFF forgotten"),
+    ("2.7", RECORDS + "return a, b, [0, 0x7F, 0x80, 0xFF]", "0x00 as well"),
+    (
+        "2.8",
+        "middle = (value(low) + value(high)) / 2\nreturn middle * (1 + (1e-12 if low % 2 == 0 else -1e-12))",
+        "right for positive pairs only",
+    ),
+    (
+        "2.8",
+        "middle = (value(low) + value(high)) / 2\n"
+        "return math.nextafter(middle, math.copysign(math.inf if low % 2 == 0 else 0, middle))",
+        "right for positive pairs only",
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 4711])
+@pytest.mark.parametrize("key, filling, name", NAMED, ids=[f"{key} {name}" for key, _, name in NAMED])
+def test_what_people_write_is_called_by_its_name(desk, key, filling, name, seed):
+    result = desk.judged(key, filling, seed=seed)
+    assert result.misconception and (result.misconception.name, result.exact) == (name, True)
+
+
+EXCEPTIONS = ([], [0x80], [0x7F, 0xFF], [0x00], [0x7F, 0x80, 0xFF, 0x38], list(range(256)), [0x7F] * 3, [300], [-1])
+
+
+@pytest.mark.parametrize("listed", EXCEPTIONS, ids=str)
+def test_what_is_said_about_the_exceptions_gives_neither_them_nor_their_number_away(desk, listed):
+    result = desk.judged("2.7", RECORDS + f"return a, b, {listed}")
+    assert result.state == "wrong" and result.difference.total == 1
+    assert (result.difference.got, result.difference.want) == ("False", "True")
+    for lang in ("en", "zh"):
+        shown = feedback(exercise("2.7"), dataclasses.replace(result, misconception=None), lang)
+        assert not re.search(r"0x|\d+ of \d+|\d+ 个", repr(shown))
 
 
 # ---- the references, held against others

@@ -46,6 +46,33 @@ def test_other_mistakes_are_refused(desk, key, name, seed):
     assert result.state in ("wrong", "error") and result.points == 0
 
 
+NAMED = [
+    ("3.1", "return x.abs().max()", "a tensor, not a float"),
+    ("3.1", "return x.detach().abs().flatten().amax(0)", "a tensor, not a float"),
+    (
+        "3.7",
+        "error = restored - x\nmse = (error**2).mean().item()\nsqnr = 10 * math.log10((x**2).mean().item() / mse)\n"
+        "return mse, sqnr, (error.abs() / x.abs())[x != 0].median().item()",
+        "division by a square that vanished",
+    ),
+    ("3.8", "return 'int8' if find_absmax(x) / x.std().item() < 12 else 'fp8'", "standard deviation for rms"),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 4711])
+@pytest.mark.parametrize("key, filling, name", NAMED, ids=[f"{key} {name}" for key, _, name in NAMED])
+def test_what_people_write_is_called_by_its_name(desk, key, filling, name, seed):
+    result = desk.judged(key, filling, seed=seed)
+    assert result.misconception and (result.misconception.name, result.exact) == (name, True)
+
+
+@pytest.mark.parametrize(
+    "right", ["return float(abs(x.detach()).max())", "return max(x.max().item(), -x.min().item())"]
+)
+def test_every_kind_of_number_is_a_right_absmax(desk, right):
+    assert desk.judged("3.1", right).state == "right"
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("exercise", LESSON, ids=lambda e: e.key)
 def test_right_answers_are_right_on_every_seed(exercise, seed):

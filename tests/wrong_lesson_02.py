@@ -231,6 +231,9 @@ WRONG = {
         "the NaNs only": RECORDS + "[0x7F, 0xFF]",
         "all that differ": RECORDS + "[c for c in range(256) if value(c, E4M3FN) != value(c, b)]",
         "the factor the wrong way round": RECORDS + "[c for c in range(256) if 2 * value(c, E4M3FN) != value(c, b)]",
+        "one NaN of two": RECORDS + "[0x7F, 0x80]",
+        "codes as text": RECORDS + "['0x7F', '0x80', '0xFF']",
+        "how many": RECORDS + "3",
         "names instead of records": "return 'E5M2', 'E4M3FNUZ', [0x7F, 0x80, 0xFF]",
         "E4M3FN again": "a = FloatFormat('a', 5, 2, 15, True, 'ieee')\nreturn a, E4M3FN, [0x7F, 0x80, 0xFF]",
     },
@@ -246,6 +249,8 @@ WRONG = {
         "half a float32 step": "return middle * (1 + 2.0**-24) if low % 2 == 0 else middle * (1 - 2.0**-24)",
         "the answer of one pair": "return 1.0625 + 2.0**-40",
         "side by the lowest bit of high": "return math.nextafter(middle, value(high if high % 2 == 0 else low))",
+        "the sides of the mirror image": "side = value(high if (low & 0x7F) % 2 == 0 else low)\n"
+        "return math.nextafter(middle, side) if middle > 0 else math.nextafter(middle, 2 * middle - side)",
         "not a number": "return math.nan",
         "as text": "return str(math.nextafter(middle, value(high)))",
     },

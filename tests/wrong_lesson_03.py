@@ -28,6 +28,9 @@ WRONG = {
         "through float32": "return x.float().abs().amax().item()",
         "next power of two": "return 2.0 ** math.ceil(math.log2(x.double().abs().amax().item() or 1.0))",
         "first dimension only": "return x.abs().amax(0).flatten()[0].item()",
+        "an array": "return x.detach().double().abs().amax().numpy()",
+        "a list of one": "return [x.abs().amax().item()]",
+        "as text": "return str(x.abs().amax().item())",
     },
     "3.2": {
         "qmax - absmax": "return qmax - absmax, absmax - qmax, 1.0",
@@ -166,6 +169,9 @@ WRONG = {
         "median": "return 'int8' if find_absmax(x) / x.abs().median().item() < 4 else 'fp8'",
         "a coin": "return 'int8' if int(x.abs().sum().item() * 1e6) % 2 else 'fp8'",
         "whether it fits in E4M3FN": "return 'fp8' if find_absmax(x) <= 448 else 'int8'",
+        "variance": "return 'int8' if find_absmax(x) ** 2 / x.var().item() < 144 else 'fp8'",
+        "centred first": "x = x - x.mean()\n"
+        "return 'int8' if find_absmax(x) / x.square().mean().sqrt().item() < 1.5 else 'fp8'",
         "positive values only": "return 'int8' if x.max().item() / x.square().mean().sqrt().item() < 12 else 'fp8'",
         "symmetry": "return 'int8' if abs(x.mean().item()) < x.std().item() / 10 else 'fp8'",
     },

@@ -68,6 +68,7 @@ audit_nan_pairs = _with("sign", lambda value: all(
 ))  # fmt: skip
 audit_not_less = _with("order", lambda value: all(low < high for low, high in zip(value[:0x7E], value[1:0x7F])))
 audit_not_strict = _with("order", lambda value: not any(high < low for low, high in zip(value[:0x7E], value[1:0x7F])))
+audit_order_too_far = _with("order", lambda value: not any(b <= a for a, b in zip(value[:0x7F], value[1:0x80])))
 audit_equals_nan = _with("nan", lambda value: value[0x7F] == math.nan and value[0xFF] == math.nan)
 audit_two_codes = _with("nan", lambda value: math.isnan(value[0x7F]) and math.isnan(value[0xFF]))
 audit_one_nan = _with("nan", lambda value: [b for b in range(256) if math.isnan(value[b])] == [0x7F])

@@ -64,6 +64,10 @@ def normal_whole_mantissa(sign, exponent, mantissa):
     return (-1.0) ** sign * 2.0 ** (exponent - 7) * (1 + mantissa)
 
 
+def normal_integer_division(sign, exponent, mantissa):
+    return (-1.0) ** sign * 2.0 ** (exponent - 7) * (1 + mantissa // 8)
+
+
 def normal_ieee_habit(sign, exponent, mantissa):
     if exponent == 15:
         return math.nan if mantissa else math.copysign(math.inf, -sign)
@@ -149,6 +153,17 @@ def decode_ieee(byte):
     return decode_byte(byte)
 
 
+def decode_ieee_without_sign(byte):
+    _, exponent, mantissa = fields(byte)
+    if exponent == 15:
+        return math.nan if mantissa else math.inf
+    return decode_byte(byte)
+
+
+def decode_infinity_for_nan(byte):
+    return math.inf if byte & 0x7F == 0x7F else decode_byte(byte)
+
+
 def decode_all_ones_is_nan(byte):
     return math.nan if fields(byte)[1] == 15 else decode_byte(byte)
 
@@ -225,6 +240,11 @@ def classify_by_code(byte):
 def classify_ieee(byte):
     sign, exponent, mantissa = fields(byte)
     return ("nan" if mantissa else "inf") if exponent == 15 else classify(byte)
+
+
+def classify_in_capitals(byte):
+    """As numpy and most texts spell it."""
+    return classify(byte).replace("nan", "NaN")
 
 
 def classify_all_ones_is_nan(byte):

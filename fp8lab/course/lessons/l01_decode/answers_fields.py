@@ -103,6 +103,21 @@ def fields_of_python_ints_only(byte):
     return fields(byte)
 
 
+def fields_isinstance_int(byte):
+    """Refuses numpy's integers, lets booleans through."""
+    if not isinstance(byte, int):
+        raise TypeError("an int, please")
+    if not 0 <= byte <= 255:
+        raise ValueError("0 to 255, please")
+    return byte >> 7, byte >> 3 & 0xF, byte & 0x7
+
+
+def fields_isinstance_alone(byte):
+    if not isinstance(byte, int):
+        raise TypeError("an int, please")
+    return byte >> 7, byte >> 3 & 0xF, byte & 0x7
+
+
 def fields_asserted(byte):
     assert isinstance(byte, (int, np.integer)) and not isinstance(byte, bool)
     assert 0 <= byte <= 255

@@ -81,6 +81,7 @@ def known_faults() -> list[Decoder]:
         _of_rule(lambda e, m: min(_right(e, m), 240.0), "0x78 ... 0x7E -> 240.0"),
         _of_rule(lambda e, m: math.nan if e == 15 else _right(e, m), "0x78 ... 0x7F -> nan"),
         _both_signs("0x7F -> 480.0, 0xFF -> -480.0", {0x7F: 480.0}),
+        _both_signs("0x7F -> 448.0, 0xFF -> -448.0", {0x7F: 448.0}),
         _changed("0xFF -> -480.0", {0xFF: -480.0}),
         _changed("0xFF -> 0.0", {0xFF: 0.0}),
         _changed("0x80 -> nan, 0xFF -> -480.0", {0x80: math.nan, 0xFF: -480.0}),

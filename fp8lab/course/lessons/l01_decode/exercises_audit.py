@@ -80,6 +80,16 @@ AUDIT = Exercise(
             ),
         ),
         Misconception(
+            "order runs on to 0x7F",
+            wrong.audit_order_too_far,
+            Text(
+                "Your order goes on to 0x7F. With the right decoder nobody notices, since a comparison with NaN is False; but one that "
+                'turns 0x7F into 448.0 is accused of disorder too. Order ends at 0x7E; what 0x7F is, is the business of "nan".',
+                "你的次序一直查到了 0x7F。对正确的解码器看不出来，因为和 NaN 的比较是 False；可如果解码器把 0x7F 变成 448.0，它就多背了一条次序错误。"
+                '次序到 0x7E 为止；0x7F 是什么，归 "nan" 管。',
+            ),
+        ),
+        Misconception(
             "compared with NaN",
             wrong.audit_equals_nan,
             Text(

@@ -53,6 +53,24 @@ DECODE = Exercise(
             ),
         ),
         Misconception(
+            "IEEE habit, without its sign",
+            wrong.decode_ieee_without_sign,
+            Text(
+                "Two habits in one: exponent 15 is read as infinity or NaN, as in IEEE 754, and the infinity has lost its sign. "
+                "E4M3FN has no infinity at all: byte 0x78 must be 256.0 and byte 0xF8 must be -256.0.",
+                "两个习惯叠在一起：像 IEEE 754 那样把指数 15 读成无穷大或 NaN，而且无穷大还丢了符号。E4M3FN 根本没有无穷大：字节 0x78 必须是 256.0，字节 0xF8 必须是 -256.0。",
+            ),
+        ),
+        Misconception(
+            "infinity for NaN",
+            wrong.decode_infinity_for_nan,
+            Text(
+                "The place is right, the value is not: 0x7F and 0xFF are NaN. The F in E4M3FN says that everything else is finite, "
+                "and the N that there is a NaN; infinity has no code.",
+                "位置对了，值不对：0x7F 和 0xFF 是 NaN。E4M3FN 里的 F 表示其余的值都是有限的，N 表示有 NaN；无穷大没有编码。",
+            ),
+        ),
+        Misconception(
             "every all-ones exponent is NaN",
             wrong.decode_all_ones_is_nan,
             Text(
@@ -168,6 +186,15 @@ CLASSIFY = Exercise(
     ),
     reference=wrong.classify,
     misconceptions=(
+        Misconception(
+            "NaN in capitals",
+            wrong.classify_in_capitals,
+            Text(
+                'The classes are right, one word is not: the text asks for `"nan"` in small letters, as Python prints it. A name that '
+                "programs compare has one spelling.",
+                '分类是对的，只有一个词写错了：题目要的是小写的 `"nan"`，和 Python 打印的一样。要由程序来比较的名字，只能有一种写法。',
+            ),
+        ),
         Misconception(
             "IEEE habit",
             wrong.classify_ieee,

@@ -143,6 +143,26 @@ MISCONCEPTIONS = (
         ),
     ),
     Misconception(
+        "isinstance(byte, int)",
+        wrong.fields_isinstance_int,
+        Text(
+            "`isinstance(byte, int)` is the wrong gate on both sides: `True` walks through, because bool is a subclass of int, and "
+            "`np.uint8(0xF8)` is turned away, though it is what a tensor of codes gives you. Refuse bool by name, then let "
+            "`operator.index` decide.",
+            "`isinstance(byte, int)` 这道门两头都不对：bool 是 int 的子类，`True` 能进来；`np.uint8(0xF8)` 是从编码数组里取出来的整数，却被挡在门外。"
+            "先单独拒绝 bool，其余交给 `operator.index`。",
+        ),
+    ),
+    Misconception(
+        "isinstance(byte, int) and no range",
+        wrong.fields_isinstance_alone,
+        Text(
+            "`isinstance(byte, int)` is the only question that you ask. It lets `True` through, refuses `np.uint8(0xF8)`, and says "
+            "nothing about size: 256 gives sign 2, -1 gives sign -1. The type is one question, `0 <= byte <= 255` another.",
+            "你只问了 `isinstance(byte, int)`。它放过 `True`，拒绝 `np.uint8(0xF8)`，也不管大小：256 得到符号 2，-1 得到符号 -1。类型是一回事，`0 <= byte <= 255` 是另一回事。",
+        ),
+    ),
+    Misconception(
         "assert for input",
         wrong.fields_asserted,
         Text(

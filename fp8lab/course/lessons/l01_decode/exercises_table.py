@@ -121,7 +121,10 @@ TABLE = Exercise(
         Misconception(
             "bias 8",
             wrong.decode_all_bias_8,
-            Text("Everything is half as large: the bias is 7. Byte 0x38 must be 1.0.", "全都小了一半：偏置是 7。字节 0x38 必须是 1.0。"),
+            Text(
+                "Everything is half as large: the bias is 7. Byte 0x38 must be 1.0.",
+                "全都小了一半：偏置是 7。字节 0x38 必须是 1.0。",
+            ),
         ),
         Misconception(
             "sorted by value",

@@ -129,6 +129,15 @@ NORMAL = Exercise(
             ),
         ),
         Misconception(
+            "integer division",
+            wrong.normal_integer_division,
+            Text(
+                "`mantissa // 8` is 0 for every mantissa from 0 to 7: integer division throws the fraction away, and only the powers "
+                "of two are left. One slash: `mantissa / 8`. Byte 0x7E must be 448.0, not 256.0.",
+                "`mantissa // 8` 对 0 到 7 的尾数都是 0：整除把小数丢掉了，只剩下 2 的幂。用一个斜杠：`mantissa / 8`。字节 0x7E 必须是 448.0，而不是 256.0。",
+            ),
+        ),
+        Misconception(
             "IEEE habit",
             wrong.normal_ieee_habit,
             Text(

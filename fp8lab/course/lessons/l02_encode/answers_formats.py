@@ -36,7 +36,11 @@ nan_at_the_top = with_changes(fnuz={"special": "fn"}, exceptions=[0x80])
 ieee_everywhere = with_changes(fnuz={"special": "ieee"})
 bias_is_half = with_changes(e5m2={"bias": 16})
 minus_zero_only = with_changes(exceptions=[0x80])
+minus_zero_forgotten = with_changes(exceptions=[0x7F, 0xFF])
+positive_nan_forgotten = with_changes(exceptions=[0x80, 0xFF])
+negative_nan_forgotten = with_changes(exceptions=[0x7F, 0x80])
 nothing_breaks = with_changes(exceptions=[])
+zeros_listed = with_changes(exceptions=[0x00, 0x7F, 0x80, 0xFF])
 
 
 def by_name() -> Answer:
@@ -60,6 +64,9 @@ always_up = nudged(lambda middle, low, high: math.nextafter(middle, math.inf))
 toward_the_even = nudged(lambda middle, low, high: math.nextafter(middle, value(low if low % 2 == 0 else high)))
 too_far = nudged(lambda middle, low, high: middle + (1e-6 if low % 2 == 0 else -1e-6) * abs(middle))
 away_from_zero = nudged(lambda middle, low, high: math.nextafter(middle, math.copysign(math.inf, middle)))
+
+
+outward_from_even = nudged(lambda middle, low, high: middle * (1 + 2.0**-40 if low % 2 == 0 else 1 - 2.0**-40))
 
 
 @nudged

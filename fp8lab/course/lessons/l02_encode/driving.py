@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,23 @@ def drive_records(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         x = torch.tensor(inputs[name], dtype=torch.float64)
         codes = encode(x if fmt.has_nan else x.nan_to_num(), fmt, overflow="nan" if fmt.has_nan else "saturate")
         arrays[f"{name} encode"] = _codes(codes, fmt)
-    arrays["exceptions"] = sorted({code_text(code, E8) for code in exceptions})
-    return arrays
+    return {**arrays, **_exceptions(exceptions)}
 
 
-E8 = FloatFormat("any byte", 4, 3, bias=7, signed=True, special="none")
+def _exceptions(listed: Any) -> dict[str, Any]:
+    """Which bytes were listed. Two questions come first, so that what a learner sees first gives neither the bytes nor
+    their number away."""
+    try:
+        codes = {operator.index(code) for code in listed}
+    except TypeError:
+        return {"exceptions": f"<{type(listed).__name__}>"}
+    odd = [value(code, E4M3FN) != 2 * value(code, E4M3FNUZ) for code in range(256)]
+    return {
+        "listed": all(0 <= code < 256 and odd[code] for code in codes),
+        "not listed": not any(odd[code] for code in range(256) if code not in codes),
+        "exceptions": [code in codes for code in range(256)],
+    }
+
 
 # ---- 2.8 rounding twice
 

@@ -8,9 +8,17 @@ from fp8lab.course.lessons.l02_encode.driving import DRIVES
 from fp8lab.course.text import Text
 from fp8lab.formats import value
 
+ODD = "value(c, E4M3FN) != 2 * value(c, fnuz)"
+QUESTIONS = {
+    "listed": f"`all({ODD} for c in exceptions)`",
+    "not listed": f"`all(c in exceptions for c in range(256) if {ODD})`",
+}
+
 
 def show_record(inputs, array: str, index: tuple[int, ...]) -> str:
-    """Arrays are named "E5M2 decode", "E5M2 encode", "exceptions"."""
+    """Arrays are named "E5M2 decode", "E5M2 encode"; of the exceptions, as a question in Python."""
+    if array in QUESTIONS:
+        return QUESTIONS[array]
     name, _, part = array.partition(" ")
     if part == "decode":
         return f"{name}: byte 0x{index[0]:02X}"
@@ -109,6 +117,40 @@ FORMATS = Exercise(
             ),
         ),
         Misconception(
+            "0x80 forgotten",
+            answers.minus_zero_forgotten,
+            Text(
+                "Both NaN codes of E4M3FN are in your list, the third exception is not: 0x80 is -0 in E4M3FN and NaN in FNUZ. `==` "
+                "between -0 and NaN is False, so the loop over all bytes would have found it.",
+                "E4M3FN 的两个 NaN 编码都在，第三个例外却漏了：0x80 在 E4M3FN 里是 -0，在 FNUZ 里是 NaN。-0 与 NaN 用 `==` 比较为 False，逐个字节比一遍就能发现它。",
+            ),
+        ),
+        Misconception(
+            "0x7F forgotten",
+            answers.positive_nan_forgotten,
+            Text(
+                "0xFF is in your list, 0x7F is not. Without its sign it is the same pattern: NaN in E4M3FN, and 240, the largest "
+                "number, in FNUZ.",
+                "0xFF 在，0x7F 却不在。去掉符号位，两者是同一个组合：在 E4M3FN 里是 NaN，在 FNUZ 里是最大的数 240。",
+            ),
+        ),
+        Misconception(
+            "0xFF forgotten",
+            answers.negative_nan_forgotten,
+            Text(
+                "0x7F is in your list, 0xFF is not. The sign has no say in what is NaN: 0xFF is NaN in E4M3FN too, and -240 in FNUZ.",
+                "0x7F 在，0xFF 却不在。是不是 NaN 与符号无关：0xFF 在 E4M3FN 里也是 NaN，在 FNUZ 里是 -240。",
+            ),
+        ),
+        Misconception(
+            "0x00 as well",
+            answers.zeros_listed,
+            Text(
+                "0x00 is in your list. It is 0 in both formats, and 0 is twice 0: no exception. Only its negative twin 0x80 is one.",
+                "你把 0x00 也列了进去。它在两种格式里都是 0，而 0 等于 0 的两倍，不算例外；只有带负号的 0x80 才是。",
+            ),
+        ),
+        Misconception(
             "no exceptions",
             answers.nothing_breaks,
             Text(
@@ -198,6 +240,17 @@ TWICE = Exercise(
                 "what lies *between* two float32 numbers gets rounded.",
                 "你取了中点旁边的 float32 数。float32 数经过 float32 不会变；只有落在两个 float32 数“之间”的数才会被舍"
                 "入。",
+            ),
+        ),
+        Misconception(
+            "right for positive pairs only",
+            answers.outward_from_even,
+            Text(
+                "Right where both values are positive. `middle * (1 + small)` moves away from zero, and below zero that is *down*: "
+                "there your x lies on the even side, where both roads agree. Go toward a value (`math.nextafter(middle, "
+                "value(high))`), not by a factor.",
+                "两个值都为正时是对的。`middle * (1 + 小量)` 是往远离零的方向移，到了零以下就成了*往下*：x 落在偶编码一侧，两条路又一致了。"
+                "要朝着某个值移动（`math.nextafter(middle, value(high))`），而不是乘一个系数。",
             ),
         ),
         Misconception(

@@ -39,8 +39,12 @@ def percentile(x: torch.Tensor) -> float:
     return x.detach().double().abs().flatten().quantile(0.99).item()
 
 
-def absmax_of_both_ends(x: torch.Tensor) -> torch.Tensor:
-    return torch.maximum(x.amax(), -x.amin())
+def still_a_tensor(x: torch.Tensor) -> torch.Tensor:
+    return x.abs().amax()
+
+
+def absmax_of_both_ends(x: torch.Tensor) -> float:
+    return torch.maximum(x.amax(), -x.amin()).item()
 
 
 def absmax_in_numpy(x: torch.Tensor) -> np.floating:

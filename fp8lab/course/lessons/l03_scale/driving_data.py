@@ -39,13 +39,14 @@ def large_values(g: torch.Generator, count: int, factor: float) -> torch.Tensor:
 
 
 def shapes_of_data(seed: int) -> list[tuple[str, torch.Tensor]]:
-    """Sixteen tensors, each scaled by a random power, in random order. Who wins is never close (a test measures it)."""
+    """Eighteen tensors, each scaled by a random power, in random order. Who wins is never close: a test measures it."""
     g = torch.Generator().manual_seed(seed)
     kinds = {
         "uniform": uniform,
         "normal": normal,
         "laplace": laplace,
         "two levels": two_levels,
+        "normal, mean 20": lambda g: 20 + torch.randn(VALUES, generator=g),
         "normal, one value at 40": lambda g: one_outlier(g, 40.0),
         "normal, one value at -300": lambda g: one_outlier(g, -300.0),
         "normal, 64 values times 30": lambda g: large_values(g, 64, 30.0),

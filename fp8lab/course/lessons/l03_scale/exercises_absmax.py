@@ -96,6 +96,15 @@ ABSMAX = Exercise(
                 "最大的那个。",
             ),
         ),
+        Misconception(
+            "a tensor, not a float",
+            answers_int8.still_a_tensor,
+            Text(
+                "The number is right, but it is still a tensor with one element. What is asked for is a Python float: it has no dtype "
+                "that later quotients inherit, no device to wait for and no gradient. `.item()` makes one.",
+                "数是对的，可它还是只有一个元素的张量。这里要的是 Python 的 float：没有 dtype 会传给后面的商，不用等设备，也不带梯度。用 `.item()` 转换。",
+            ),
+        ),
     ),
     variants=(answers_int8.absmax_of_both_ends, answers_int8.absmax_in_numpy),
     show=show_tensor,

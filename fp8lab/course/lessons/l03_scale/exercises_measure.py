@@ -133,6 +133,15 @@ MEASURE = Exercise(
                 "会：先转 float64。",
             ),
         ),
+        Misconception(
+            "division by a square that vanished",
+            answers_fp8.in_float32_unguarded,
+            Text(
+                "You divide by an mse that is 0, though there is an error: squares of numbers like 1e-25 are 1e-50, which float32 "
+                "does not have. Convert to float64 before you square: `x.double()`, `restored.double()`.",
+                "你除以的 mse 是 0，可误差明明存在：1e-25 这样的数平方之后是 1e-50，float32 里没有这么小的数。先转成 float64 再平方：`x.double()`、`restored.double()`。",
+            ),
+        ),
     ),
     variants=(answers_fp8.measure_in_numpy,),
     tolerance=Tolerance(rtol=1e-5),
@@ -202,6 +211,17 @@ WINNER = Exercise(
                 "You look at how large absmax is. But the scale takes care of that: the same data in other units must "
                 "have the same winner. Only ratios can decide.",
                 "你看的是 absmax 有多大。可那是尺度的事：同一份数据换个单位，赢家不该变。能决定胜负的只有比值。",
+            ),
+        ),
+        Misconception(
+            "standard deviation for rms",
+            answers_fp8.by_standard_deviation,
+            Text(
+                "`x.std()` measures the spread about the *mean*; the grid is centred on zero. They agree when the mean is 0. Values "
+                "between 16 and 24 have an rms of 20 and use the top of the int8 grid, though their standard deviation is 1. Take "
+                "`x.square().mean().sqrt()`.",
+                "`x.std()` 量的是相对*均值*的离散程度，而网格以零为中心；均值为 0 时两者才相同。16 到 24 之间的数，rms 是 20，用的是 int8 网格的最上段，标准差却只有 1。"
+                "应取 `x.square().mean().sqrt()`。",
             ),
         ),
         Misconception(
