@@ -80,7 +80,8 @@ def grade(
     workers   notebooks graded at a time; by default one per core
     lessons   what is expected of everybody; by default every lesson that anybody handed in
     timeout   seconds per cell
-    executor  where the jobs run; by default threads here (every job has processes of its own)
+    executor  where the jobs run; by default threads here (every job has processes of its own). Of another
+              one no machine is tried for a sandbox beforehand
     roster    CSV file with the learners of the class: everybody on it has rows
     deadline  with a time zone; what came later gets a note, and the same points
 
@@ -98,7 +99,7 @@ def grade(
     if people is not None:
         intake = with_roster(intake, people)
     found = list(intake.submissions)
-    if sandbox:
+    if sandbox and executor is None:
         require_sandbox()
     expected = tuple(lessons) or lessons_of(found)
     cache = Cache(out)

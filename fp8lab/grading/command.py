@@ -12,11 +12,12 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from fp8lab.grading.batch import DEFAULT_TIMEOUT, Grades, grade
+from fp8lab.grading.cluster import ClusterError, dask_cluster
 from fp8lab.grading.jobs import Progress
 from fp8lab.grading.launch import SandboxMissing
 from fp8lab.grading.verdict import VERDICTS
@@ -61,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=DEFAULT_TIMEOUT, metavar="S", help="seconds per cell (default: %(default)g)"
     )
     parser.add_argument("--no-sandbox", action="store_true", help="run submissions without bubblewrap")
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run them on the Dask cluster whose scheduler is there: tcp://host:8786"
+    )
 
 
 def positive_int(text: str) -> int:
@@ -104,26 +108,32 @@ def run(args: argparse.Namespace) -> int:
     if args.seed is not None and not 0 <= args.seed < 2**31:
         return _fail(f"--seed {args.seed} is not from 0 to {2**31 - 1}", 2)
     absent = [name for name in ("nbval", "pytest", "ipykernel") if not _is_here(name)]
-    if absent:
+    if absent and not args.dask:
         install = f'{sys.executable} -m pip install "fp8lab[grade]"'
         return _fail(f"grading needs {', '.join(absent)}, not installed here: {install}", 1)
     if args.no_sandbox:
         print(NO_SANDBOX, file=sys.stderr)
     began = time.monotonic()
     try:
-        with _progress() as progress:
+        place = dask_cluster(args.dask, sandbox=not args.no_sandbox) if args.dask else nullcontext()
+        with place as cluster, _progress() as progress:
+            if cluster:
+                print(f"fp8lab grade: {cluster}", file=sys.stderr)
             grades = grade(
                 args.submissions,
                 args.out,
                 seed=args.seed,
-                workers=args.workers,
+                workers=args.workers or (cluster and cluster.slots),
                 lessons=tuple(dict.fromkeys(args.lesson)),
                 timeout=args.timeout,
                 sandbox=not args.no_sandbox,
+                executor=cluster and cluster.executor,
                 progress=progress,
                 roster=args.roster,
                 deadline=args.deadline,
             )
+    except ClusterError as problem:
+        return _fail(str(problem), 1)
     except SandboxMissing as problem:
         return _fail(f"{problem}. Without a sandbox: --no-sandbox, for submissions that you trust", 1)
     except ValueError as problem:

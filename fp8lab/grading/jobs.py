@@ -98,7 +98,12 @@ def _hand_over(pool: Executor, jobs: Jobs, waiting: Iterator[str], running: dict
 
 
 def _keep(name: str, future: Future, jobs: Jobs, cache: Cache) -> None:
-    report, broken = future.result()
+    submission = jobs.files[name]
+    try:
+        report, broken = future.result()
+    except Exception as problem:  # not of the job: its worker was lost again and again, or is not fit to grade
+        broken = f"{type(problem).__name__}: {problem}"
+        report = _failed(submission.lesson, submission.lang, broken)
     jobs.reports[name] = report
     jobs.ran += 1
     if broken:
@@ -117,7 +122,11 @@ def grade_job(data: bytes, lesson: str, lang: str, seed: int, ground: Ground) ->
             reason = str(problem)
         except Exception as problem:  # a defect of ours must not cost the others their marks
             reason = f"{type(problem).__name__}: {problem}"
-    return refused(lesson, lang, f"the grader failed, which is no fault of the learner's: {reason}"), reason
+    return _failed(lesson, lang, reason), reason
+
+
+def _failed(lesson: str, lang: str, reason: str) -> Report:
+    return refused(lesson, lang, f"the grader failed, which is no fault of the learner's: {reason}")
 
 
 def default_workers() -> int:
