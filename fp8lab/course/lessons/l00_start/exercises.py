@@ -70,7 +70,10 @@ WARM_UP = Exercise(
         Misconception(
             "a byte, always",
             wrong.patterns_always_a_byte,
-            Text("Right for 8 bits only. Use `bits`: 16 bits have 65536.", "只对 8 位成立。要用到 `bits`：16 位有 65536 种。"),
+            Text(
+                "Right for 8 bits only. Use `bits`: 16 bits have 65536.",
+                "只对 8 位成立。要用到 `bits`：16 位有 65536 种。",
+            ),
         ),
         Misconception(
             "no return",
