@@ -17,7 +17,8 @@ from fp8lab.course.registry import lesson_exercises
 from fp8lab.course.source import Lesson, packaged
 from fp8lab.grading import words
 from fp8lab.grading.assemble import Plan, solved
-from fp8lab.grading.harvest import Answer, harvest
+from fp8lab.grading.fingerprint import Fingerprint, fingerprints
+from fp8lab.grading.harvest import Answer, edited_checks, harvest
 from fp8lab.grading.notebook import Unreadable, read_notebook
 from fp8lab.grading.run import Ground, Observed, Shown, observe
 from fp8lab.grading.verdict import Mark, Report
@@ -37,7 +38,8 @@ def grade_notebook(data: bytes, lesson: str, lang: str, seed: int, ground: Groun
     answers = harvest(notebook, material, {key: exercise.name for key, exercise in exercises.items()})
     grading = _Grading(material, exercises, answers, lang, seed, ground)
     marks = grading.marks()
-    return Report(lesson, lang, tuple(marks.values()), round(time.monotonic() - began, 3), grading.kernels)
+    seconds = round(time.monotonic() - began, 3)
+    return Report(lesson, lang, tuple(marks.values()), seconds, grading.kernels, edited_checks(notebook, material))
 
 
 def refused(lesson: str | None, lang: str, reason: str) -> Report:
@@ -82,15 +84,24 @@ class _Grading:
         marks = {key: self._mark(key, observed) for key in self.exercises}
         self._unblock(marks)
         self._judge_alone(marks)
-        return {key: mark.noted(*self._notes(key)) for key, mark in marks.items()}
+        return {key: self._described(mark) for key, mark in marks.items()}
 
     def _observe(self, plan: Plan) -> Observed:
         observed = observe(plan, self.ground)
         self.kernels += observed.kernels
         return observed
 
-    def _notes(self, key: str) -> tuple[str, ...]:
-        return self.by_key[key].notes if key in self.by_key else ()
+    def _described(self, mark: Mark) -> Mark:
+        """The mark with what there is to say about the code itself."""
+        answer = self.by_key.get(mark.key)
+        if answer is None:
+            return mark
+        return replace(mark.noted(*answer.notes), uses=answer.uses, fingerprint=self._fingerprint(mark.key, answer))
+
+    def _fingerprint(self, key: str, answer: Answer) -> Fingerprint | None:
+        if not answer.runs:
+            return None
+        return fingerprints(answer.sources, self.lesson.exercise_cell(key)).get(key)
 
     def _mark(self, key: str, observed: Observed) -> Mark:
         exercise, answer = self.exercises[key], self.by_key.get(key)
