@@ -15,7 +15,7 @@ from fp8lab.grading.jobs import Jobs, Progress, default_workers, run_jobs
 from fp8lab.grading.judge import absent, refused
 from fp8lab.grading.launch import require_sandbox
 from fp8lab.grading.notebook import Unreadable
-from fp8lab.grading.report import write_reports
+from fp8lab.grading.report import About, Trouble, write_reports
 from fp8lab.grading.roster import read_roster
 from fp8lab.grading.run import Ground
 from fp8lab.grading.verdict import Entry
@@ -73,6 +73,7 @@ def grade(
     progress: Progress = lambda done, total: None,
     roster: str | Path | None = None,
     deadline: datetime | None = None,
+    report_lang: str = "en",
 ) -> Grades:
     """Grade all notebooks in `submissions`, a folder or a zip, and write tables and feedback into `out`.
 
@@ -84,6 +85,7 @@ def grade(
               one no machine is tried for a sandbox beforehand
     roster    CSV file with the learners of the class: everybody on it has rows
     deadline  with a time zone; what came later gets a note, and the same points
+    report_lang: language of report.html
 
     ValueError for an unknown lesson, no submissions or a roster that cannot be used, SandboxMissing without a sandbox,
     OSError when `out` cannot be written. Nothing in a submission raises.
@@ -107,9 +109,14 @@ def grade(
     graded, unreadable = _add_jobs(_chosen(found, expected, deadline), jobs)
     run_jobs(jobs, cache, max(1, workers or default_workers()), executor, progress)
     entries = _entries(found, expected, graded, jobs)
-    write_reports(out, entries, expected)
-    broken = tuple(f"{jobs.files[name].path}: {reason}" for name, reason in jobs.broken.items())
-    known = intake.layouts, (*intake.warnings, *_unknown_times(graded, deadline)), intake.errors, intake.people
+    warnings = (*intake.warnings, *_unknown_times(graded, deadline))
+    remarks = (*intake.layouts, *intake.errors, *warnings)
+    failed = tuple((jobs.files[name].path, reason) for name, reason in jobs.broken.items())
+    hand_ins = {(c.submission.student, c.submission.lesson or ""): c.submission.who for c in graded}
+    about = About(report_lang, intake.people, hand_ins, Trouble(failed, intake.strange, remarks))
+    write_reports(out, entries, expected, about)
+    broken = tuple(f"{path}: {reason}" for path, reason in failed)
+    known = intake.layouts, warnings, intake.errors, intake.people
     return Grades(entries, unreadable, broken, intake.strange, jobs.ran, len(jobs.files) - jobs.ran, *known)
 
 

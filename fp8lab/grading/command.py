@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import re
 import sys
 import time
@@ -16,6 +17,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from fp8lab.course.text import LANGUAGES, preferred_language
 from fp8lab.grading.batch import DEFAULT_TIMEOUT, Grades, grade
 from fp8lab.grading.cluster import ClusterError, dask_cluster
 from fp8lab.grading.jobs import Progress
@@ -60,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=positive_int, metavar="N", help="notebooks at a time (default: one per core)")
     parser.add_argument(
         "--timeout", type=seconds, default=DEFAULT_TIMEOUT, metavar="S", help="seconds per cell (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--report-lang",
+        choices=LANGUAGES,
+        default=preferred_language(os.environ),
+        help="language of report.html (%(default)s); feedback is in the language of each notebook",
     )
     parser.add_argument("--no-sandbox", action="store_true", help="run submissions without bubblewrap")
     parser.add_argument(
@@ -131,6 +139,7 @@ def run(args: argparse.Namespace) -> int:
                 progress=progress,
                 roster=args.roster,
                 deadline=args.deadline,
+                report_lang=args.report_lang,
             )
     except ClusterError as problem:
         return _fail(str(problem), 1)
@@ -169,7 +178,7 @@ def render(grades: Grades, out: Path, took: float) -> str:
     rate = f", {60 * grades.ran / took:.0f} notebooks a minute" if grades.ran and took > 0 else ""
     lines.append(f"{students} learners: {shown or 'nothing graded'}")
     lines.append(f"{grades.ran} notebooks run in {took:.0f} s{rate}; {grades.kept} taken from an earlier run")
-    lines.append(f"{out / 'grades.csv'}  {out / 'summary.csv'}  {out / 'feedback'}")
+    lines.append(f"{out / 'report.html'}  {out / 'grades.csv'}  {out / 'feedback'}  {out / 'lms'}")
     return "\n".join(lines)
 
 

@@ -1,36 +1,71 @@
-"""What an instructor takes away: grades.csv, summary.csv, and a feedback file per learner as Markdown and HTML.
+"""What an instructor takes away: tables, a page about the class, feedback for everybody, files for a learning platform.
 
+report.html  where the class stands, see `report_page`
 grades.csv   student, lesson, exercise, points, max_points, verdict, note: a row per exercise, also of what is missing
 summary.csv  a row per learner: points of all lessons and of each, percent, how many exercises have which verdict
+review.csv   flag, learners, lesson, exercises, evidence: what deserves a look, see `review`
+feedback/    a page per learner, as Markdown and as HTML
+lms/         points as Canvas, Moodle and Blackboard import them, see `lms`
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from fp8lab.grading.cache import write_atomically
 from fp8lab.grading.feedback import file_names, html_page, markdown_page
+from fp8lab.grading.layouts import Who
+from fp8lab.grading.lms import lms_files, write_lms
+from fp8lab.grading.overview import overview
+from fp8lab.grading.report_page import Trouble, report_page
+from fp8lab.grading.review import flag_rows, flags
+from fp8lab.grading.spreadsheet import to_csv
 from fp8lab.grading.verdict import VERDICTS, Entry
 
 GRADES = ("student", "lesson", "exercise", "points", "max_points", "verdict", "note")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # a spreadsheet takes such a cell for a formula
+REVIEW = ("flag", "learners", "lesson", "exercises", "evidence")
 
 
-def write_reports(out: Path, entries: Sequence[Entry], expected: Sequence[str]) -> None:
-    """Write both tables and the feedback files into `out`."""
-    write_atomically(out / "grades.csv", _csv(GRADES, grade_rows(entries)))
-    header, rows = summary_rows(entries, expected)
-    write_atomically(out / "summary.csv", _csv(header, rows))
+@dataclass(frozen=True)
+class About:
+    """What the reports say besides the marks.
+
+    lang      of report.html
+    people    learner -> their line on the class list, header -> cell; empty without one
+    hand_ins  (learner, lesson) -> whose file it is by the layout of the download
+    trouble   files that did not become marks
+    when      of the report; None: now
+    """
+
+    lang: str = "en"
+    people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hand_ins: Mapping[tuple[str, str], Who] = field(default_factory=dict)
+    trouble: Trouble = Trouble()
+    when: datetime | None = None
+
+
+def write_reports(out: Path, entries: Sequence[Entry], expected: Sequence[str], about: About | None = None) -> None:
+    """Write all reports on `entries` into `out`. expected: the lessons, in order. OSError when it cannot be written."""
+    about = about or About()
+    write_atomically(out / "grades.csv", to_csv(GRADES, grade_rows(entries)))
+    write_atomically(out / "summary.csv", to_csv(*summary_rows(entries, expected)))
+    found = flags(entries)
+    write_atomically(out / "review.csv", to_csv(REVIEW, flag_rows(found)))
+    write_lms(out / "lms", lms_files(entries, expected, about.people, about.hand_ins))
     by_student: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_student[entry.student].append(entry)
-    for student, name in file_names(by_student).items():
+    pages = file_names(by_student)
+    for student, name in pages.items():
         write_atomically(out / "feedback" / f"{name}.md", markdown_page(student, by_student[student]))
         write_atomically(out / "feedback" / f"{name}.html", html_page(student, by_student[student]))
+    when = about.when or datetime.now()
+    page = report_page(overview(entries, expected), found, pages, about.lang, when, about.trouble)
+    write_atomically(out / "report.html", page)
 
 
 def grade_rows(entries: Iterable[Entry]) -> list[tuple]:
@@ -62,22 +97,3 @@ def summary_rows(entries: Iterable[Entry], expected: Sequence[str]) -> tuple[tup
         lessons = [of_lesson.get(lesson, 0) for lesson in expected]
         rows.append((student, points, most, percent, *lessons, *(count[verdict] for verdict in VERDICTS)))
     return ("student", "points", "max_points", "percent", *expected, *VERDICTS), rows
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([harmless(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def harmless(cell: object) -> object:
-    """A cell that no spreadsheet will run.
-
-    >>> harmless("=HYPERLINK(1)"), harmless("alice"), harmless(-3)
-    ("'=HYPERLINK(1)", 'alice', -3)
-    """
-    if isinstance(cell, str) and cell.lstrip(" \n").startswith(FORMULA):
-        return "'" + cell
-    return cell
