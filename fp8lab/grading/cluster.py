@@ -30,6 +30,7 @@ from fp8lab.grading.launch import SandboxMissing, require_sandbox
 ANSWER_SECONDS = 20.0  # for the scheduler to answer, and for a first worker to be there
 CHECK_SECONDS = 120.0  # for every worker to import torch and to try its sandbox
 PACKAGES = ("torch", "numpy", "nbval", "pytest", "ipykernel")
+INSTALL = f'pip install "fp8lab[grade,cluster]=={__version__}"'
 LATE = (TimeoutError, asyncio.TimeoutError)  # two classes on Python 3.10
 SAME = ("fp8lab", "course", "python", "torch", "numpy")  # what marks can depend on
 
@@ -85,6 +86,11 @@ def _checked_workers(client: Any, address: str, sandbox: bool, seconds: float) -
         client.wait_for_workers(1, timeout=seconds)
     except LATE:
         raise ClusterError(f"the scheduler at {address} has no workers; start some: dask worker {address}") from None
+    try:
+        client.run_on_scheduler(machine)  # it takes apart what it hands on
+    except Exception as problem:
+        reason = without_fp8lab(problem) or f"it does not answer ({type(problem).__name__}: {problem})"
+        raise ClusterError(f"the scheduler at {address}: {reason}") from None
     told = client.run(facts, sandbox, on_error="return")
     here = machine()
     problems = [f"{name}: {problem}" for name, there in sorted(told.items()) if (problem := unfit(here, there))]
@@ -95,10 +101,8 @@ def _checked_workers(client: Any, address: str, sandbox: bool, seconds: float) -
 
 def unfit(here: Mapping[str, str], there: Mapping[str, str] | BaseException) -> str:
     """Why a worker cannot grade for this machine; "" if it can."""
-    if isinstance(there, ModuleNotFoundError):
-        return f'{there}; install the same fp8lab there: pip install "fp8lab[grade,cluster]=={__version__}"'
     if isinstance(there, BaseException):
-        return f"it does not answer ({type(there).__name__}: {there})"
+        return without_fp8lab(there) or f"it does not answer ({type(there).__name__}: {there})"
     where = f"on {there['host']} "
     absent = [name for name in PACKAGES if not there[name]]
     if absent:
@@ -109,6 +113,13 @@ def unfit(here: Mapping[str, str], there: Mapping[str, str] | BaseException) -> 
     if there["sandbox"]:
         return f"{where}no sandbox: {there['sandbox']}"
     return ""
+
+
+def without_fp8lab(problem: BaseException) -> str:
+    """What to do where Python finds no fp8lab like ours; "" for another problem. Dask may hand on only its words."""
+    if "ModuleNotFoundError" not in f"{type(problem).__name__}: {problem}":
+        return ""
+    return f"no fp8lab there, or another ({problem}): {INSTALL}"
 
 
 async def facts(sandbox: bool) -> dict[str, str]:
