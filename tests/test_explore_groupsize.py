@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import math
 
 import pytest
 import torch
+from pictures import shapes
 
 from fp8lab import explore
 from fp8lab.explore import style
 from fp8lab.explore.groupsize import groupsize_data, groupsize_explorer, groupsize_figure, synthetic
 from fp8lab.explore.groupsize.data import MOST_VALUES, WAYS, measure, places_of, prepared
-from fp8lab.explore.groupsize.figure import LOOK, METRICS, SMALLEST, heights, words
+from fp8lab.explore.groupsize.figure import LOOK, METRICS, SMALLEST, groupsize_svg, heights, words
 from fp8lab.explore.groupsize.widget import COUNTS, STRENGTHS
 from fp8lab.explore.groupsize.words import EN, ZH
 from fp8lab.granularity import Group, PerHead, PerTensor, PerToken
@@ -175,6 +177,15 @@ def test_no_label_leaves_the_paper_or_covers_another(facts, way, place, metric):
         assert wide < 1 or high < 3, (one, two)
 
 
+def test_the_quick_svg_is_the_figure_and_nothing_is_left_over_from_the_one_before(facts):
+    other = groupsize_data(synthetic("K", 20.0, 4), "int4", "token", curves=facts.curves)
+    for metric in METRICS:
+        quick = groupsize_svg(facts, metric)
+        assert shapes(quick) == shapes(style.svg(groupsize_figure(facts, metric), ""))
+        assert shapes(groupsize_svg(other, metric)) == shapes(style.svg(groupsize_figure(other, metric), ""))
+        assert groupsize_svg(facts, metric) == quick and html.escape(words(facts)) in quick
+
+
 def test_words_hold_what_the_picture_shows(facts):
     text = words(facts)
     for part in ("E4M3FN", "groups of 64", "2.1", "1.062", "1.882", "dB", "int8"):
@@ -232,7 +243,7 @@ def test_a_setting_that_was_seen_is_not_measured_or_drawn_again(monkeypatch):
     explorer.state.strength = 100.0
     seen, curves = explorer.data, explorer._picture.value
     explorer.state.strength = 20.0
-    for name in ("groupsize_data", "groupsize_figure", "measure"):
+    for name in ("groupsize_data", "groupsize_svg", "measure"):
         monkeypatch.delattr(f"fp8lab.explore.groupsize.widget.{name}")
     explorer.state.strength = 100.0
     assert explorer.data is seen and explorer._picture.value is curves

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import html
+import io
 import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
+from pictures import shapes
+from PIL import Image
 
+from fp8lab.explore import style
 from fp8lab.explore.outlier_map import outlier_data, outlier_explorer, outlier_figure, synthetic
 from fp8lab.explore.outlier_map.data import AXES, FORMATS, KINDS, prepared
-from fp8lab.explore.outlier_map.figure import colour_scale, words
+from fp8lab.explore.outlier_map.figure import VIEWS, colour_scale, outlier_svg, words
 from fp8lab.explore.outlier_map.widget import STRENGTHS
 from fp8lab.explore.outlier_map.words import EN, ZH
 from fp8lab.quantize import quantize
@@ -125,7 +130,8 @@ def test_no_label_leaves_the_paper_or_covers_another():
         figure = outlier_figure(data, view)
         renderer = figure.canvas.get_renderer()
         figure.draw(renderer)
-        texts = [*figure.texts, *(t for axes in figure.axes for t in (axes.title, axes._left_title, axes.xaxis.label))]
+        labels = (t for axes in figure.axes for t in (*axes.texts, axes.xaxis.label, axes.yaxis.label))
+        texts = [*figure.texts, *labels]
         boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts if text.get_text()]
         for text, box in boxes:
             assert -1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1 and -1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1, text
@@ -144,6 +150,22 @@ def test_the_maps_hold_the_data_on_one_scale():
             values = getattr(side, view)
             assert np.array_equal(np.asarray(image.get_array()), np.maximum(values, image.norm.vmin))
         assert images[0].norm.vmax == max(getattr(side, view).max() for side in (data.before, data.after))
+
+
+def test_the_quick_svg_is_the_figure_and_nothing_is_left_over_from_the_one_before():
+    first, other = (outlier_data(synthetic(kind, 50.0), "int4", "token") for kind in ("channels", "none"))
+    for view in VIEWS:
+        quick = outlier_svg(first, view)
+        assert shapes(quick) == shapes(style.svg(outlier_figure(first, view), ""))
+        assert shapes(outlier_svg(other, view)) == shapes(style.svg(outlier_figure(other, view), ""))
+        assert outlier_svg(first, view) == quick and html.escape(words(first)) in quick
+
+
+def test_the_still_picture_keeps_the_rare_colours_of_the_loudest_values():
+    figure = outlier_figure(outlier_data(synthetic("channels", 50.0), "int4", "token"))
+    pixels = np.asarray(Image.open(io.BytesIO(style.png(figure))).convert("RGB")).reshape(-1, 3).astype(int)
+    for end in ((253, 231, 37), (68, 1, 84)):  # viridis
+        assert (np.abs(pixels - end).max(1) < 16).any(), end
 
 
 def test_the_colour_scale_has_room_for_most_values_and_an_end():
@@ -217,7 +239,7 @@ def test_a_setting_that_was_seen_is_not_measured_or_drawn_again(monkeypatch):
     seen, drawn = explorer.data, explorer._picture.value
     explorer._move(strength=STRENGTHS[-1], fmt=FORMATS[-1])
     assert explorer._picture.value != drawn
-    for name in ("outlier_data", "outlier_figure"):
+    for name in ("outlier_data", "outlier_svg"):
         monkeypatch.delattr(f"fp8lab.explore.outlier_map.widget.{name}")
     explorer._move(strength=STRENGTHS[0], fmt=FORMATS[0])
     assert explorer.data is seen and explorer._picture.value is drawn

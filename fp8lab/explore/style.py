@@ -15,6 +15,7 @@ import io
 import re
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image  # a requirement of matplotlib
@@ -65,14 +66,36 @@ def new_figure(height: float, width: float = WIDTH_INCHES) -> Figure:
     return figure
 
 
+def bare_axes(figure: Figure, place: tuple[float, float, float, float]) -> Axes:
+    """Axes without ticks, labels or edges; `set_axis_on` brings them. `place` in parts of the figure."""
+    axes = figure.add_axes(place)
+    axes.set_axis_off()
+    return axes
+
+
+def emptied(figure: Figure) -> None:
+    """Take away what was drawn, and leave the axes with their limits: new axes cost more than what is drawn in them."""
+    for part in (figure, *figure.axes):
+        drawn = list(part.texts)
+        if part is not figure:
+            drawn += [*part.lines, *part.patches, *part.collections, *part.images]
+        for artist in drawn:
+            artist.remove()
+
+
 def png(figure: Figure) -> bytes:
-    """The figure on opaque paper, at twice the page's resolution, in 128 colours: a third of the bytes."""
+    """The figure on opaque paper, at twice the page's resolution, in 128 colours: a third of the bytes.
+
+    With a map in it 256 colours, chosen so that rare ones stay: the loudest pixels of a map are few.
+    """
     buffer = io.BytesIO()
     with settings():
         # Not raw pixels: whether half a pixel is rounded up or cut off differs between releases of matplotlib.
         plain = {"compress_level": 0}
         figure.savefig(buffer, format="png", dpi=DPI * RETINA, facecolor=PAPER, pil_kwargs=plain)
-    picture = Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    has_map = any(axes.images for axes in figure.axes)
+    colours, method = (256, Image.Quantize.MAXCOVERAGE) if has_map else (128, Image.Quantize.MEDIANCUT)
+    picture = Image.open(buffer).convert("RGB").quantize(colours, method, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     picture.save(packed, format="png", optimize=True)
     return packed.getvalue()
@@ -99,6 +122,13 @@ def svg(figure: Figure, alt: str) -> str:
     text = re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", text)
     text = re.sub(r'^<svg([^>]*?) height="[^"]*"', r"<svg\1", text)
     return text.replace("<svg", opening, 1)
+
+
+def laid_over(under: str, over: str) -> str:
+    """Two pictures of one size that `svg` made, as one; the description is that of `over`."""
+    opening, drawing = re.match(r"(<svg[^>]*>)(.*)</svg>", over, re.S).groups()
+    below = re.match(r"<svg[^>]*>(.*)</svg>", under, re.S).group(1)
+    return f"{opening}{below}{drawing}</svg>"
 
 
 def chip(text: str, colour: str) -> str:

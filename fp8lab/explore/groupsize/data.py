@@ -189,9 +189,9 @@ def groupsize_data(
         raise ValueError(f"way is {way!r}; it is one of {'; '.join(WAYS)}")
     if str(place) not in places:
         raise ValueError(f"place is {place!r}; for shape {tuple(x.shape)} it is one of {', '.join(places)}")
+    made = measure(x) if curves is None else curves
     with one_thread():
         restored, _ = _restored(x, WAYS[way], places[str(place)])
-    alive = x != 0
-    relative = ((restored.double() - x.double()).abs()[alive] / x.double().abs()[alive]).numpy()
-    made = measure(x) if curves is None else curves
+        exact = x.double()
+        relative = ((restored.double() - exact).abs() / exact.abs())[x != 0].numpy()
     return GroupsizeData(name, tuple(x.shape), tuple(places), made, way, str(place), relative)

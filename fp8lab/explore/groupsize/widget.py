@@ -22,9 +22,9 @@ from fp8lab.explore.groupsize.data import (
     synthetic,
 )
 from fp8lab.explore.groupsize.data import prepared as prepare
-from fp8lab.explore.groupsize.figure import METRICS, decibel, groupsize_figure, words
+from fp8lab.explore.groupsize.figure import METRICS, decibel, groupsize_figure, groupsize_svg, words
 from fp8lab.explore.groupsize.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, picture, row, status, stylesheet, table
+from fp8lab.explore.widget import Explorer, check_language, folded, row, status, stylesheet, table
 
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0, 1000.0, 10_000.0, 100_000.0)
 COUNTS = (0, 1, 2, 4, 8, 16, 32)
@@ -180,7 +180,7 @@ class GroupsizeExplorer(Explorer):
             if len(self._pictures) >= MOST_PICTURES:
                 self._pictures.clear()
             with _garbage_later():
-                self._pictures[key] = picture(groupsize_figure(data, self.state.metric), words(data))
+                self._pictures[key] = groupsize_svg(data, self.state.metric)
         return self._pictures[key]
 
     def _numbers(self, data: GroupsizeData) -> str:

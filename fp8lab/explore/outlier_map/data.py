@@ -19,6 +19,7 @@ from fp8lab.granularity import Granularity, Group, PerChannel, PerTensor, PerTok
 from fp8lab.metrics import attention_output_error, relative_error, sqnr_db
 from fp8lab.quantize import quantize
 from fp8lab.rotate import rotate
+from fp8lab.threads import one_thread
 
 TOKENS, CHANNELS, QUERIES = 64, 128, 16
 KINDS = ("channels", "constant", "token", "none")
@@ -135,7 +136,8 @@ def outlier_data(x: torch.Tensor, fmt: str = "int4", axis: str = "token", *, nam
     if axis not in AXES:
         raise ValueError(f"axis is {axis!r}; it is one of {', '.join(AXES)}")
     x = prepared(x)
-    return OutlierData(name, fmt, axis, *(_side(x, fmt, axis, turned) for turned in (False, True)))
+    with one_thread():
+        return OutlierData(name, fmt, axis, *(_side(x, fmt, axis, turned) for turned in (False, True)))
 
 
 def _side(x: torch.Tensor, fmt: str, axis: str, turned: bool) -> Side:

@@ -10,9 +10,9 @@ import torch
 import traitlets
 
 from fp8lab.explore.outlier_map.data import AXES, FORMATS, KINDS, OutlierData, outlier_data, prepared, synthetic
-from fp8lab.explore.outlier_map.figure import VIEWS, outlier_figure, words
+from fp8lab.explore.outlier_map.figure import VIEWS, outlier_figure, outlier_svg, words
 from fp8lab.explore.outlier_map.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, picture, row, status, stylesheet, table
+from fp8lab.explore.widget import Explorer, check_language, folded, row, status, stylesheet, table
 
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0, 1000.0, 5000.0)
 MOST_KEPT = 200  # records and pictures, of some 100 kB each
@@ -147,7 +147,7 @@ class OutlierExplorer(Explorer):
         if key not in self._pictures:
             if len(self._pictures) >= MOST_KEPT:
                 self._pictures.clear()
-            self._pictures[key] = picture(outlier_figure(data, self.state.view), words(data))
+            self._pictures[key] = outlier_svg(data, self.state.view)
         return self._pictures[key]
 
     def _numbers(self, data: OutlierData) -> str:
