@@ -127,10 +127,12 @@ def test_a_worker_killed_in_mid_run_costs_nobody_a_mark(local, classroom, tmp_pa
 
     def progress(done, total):
         seen.append((done, total))
+        if killed or done < 2:
+            return
         busy = [n for n in local.workers.values() if local.scheduler.workers[n.worker_address].processing]
-        if done >= 2 and not killed and busy:  # in the middle of a job, with others waiting
-            os.kill(busy[0].process.pid, signal.SIGKILL)
+        if busy:  # in the middle of a job, with others waiting
             killed.append(busy[0].worker_address)
+            os.kill(busy[0].process.pid, signal.SIGKILL)
 
     with dask_cluster(local.scheduler_address, sandbox=not sandbox_problem()) as cluster:
         assert (cluster.workers, cluster.slots) == (2, 2)
