@@ -39,6 +39,7 @@ def become_kernel(request: dict[str, Any]) -> int:
     """In the sandbox: be the kernel that {"arguments", "resources", "cwd"} describe, until it ends."""
     give_up_rights(request["resources"])
     os.chdir(request["cwd"])
+    os.environ["PWD"] = request["cwd"]
     if request["arguments"] is None:  # a trial
         return 0
     seed_again()
