@@ -15,6 +15,8 @@ from fp8lab.grading.verdict import SHOWN, Entry, Mark
 WORDS = {
     "title": Text("Feedback for {student}", "{student} 的反馈"),
     "points": Text("{points} of {most} points", "{points} / {most} 分"),
+    "passed": Text("{passed} of {total} exercises passed", "{total} 道练习中通过 {passed} 道"),
+    "next": Text("next: {key} {title}", "下一步：{key} {title}"),
     "file": Text("graded file: {path}", "评分文件：{path}"),
     "none": Text("Nothing was handed in for this lesson.", "本课没有提交。"),
     "problem": Text("The file could not be read: {problem}.", "文件无法读取：{problem}。"),
@@ -23,13 +25,16 @@ MARKS = {"passed": "✓", "not_attempted": "○", "blocked": "⧗", "missing": "
 STYLE = """
 body { font: 16px/1.6 system-ui, "Noto Sans CJK SC", "Microsoft YaHei", sans-serif; max-width: 46em;
        margin: 2em auto; padding: 0 1em; color: #1b1f24; background: #fff }
-section { border-left: 4px solid var(--c); padding: .2em .9em; margin: .8em 0 }
+h1 { font-size: 1.6em; margin-bottom: .2em } h2 { font-size: 1.2em; margin: 1.8em 0 .1em }
+section { border-left: 4px solid var(--c); padding: .2em .9em; margin: .8em 0; break-inside: avoid }
 h3 { font-size: 1em; margin: 0 } h3 b { color: var(--c) } p { margin: .2em 0 }
 code { background: #eef1f4; padding: 0 .25em; border-radius: 3px; overflow-wrap: anywhere }
 .quiet { color: #59636e }
 @media (prefers-color-scheme: dark) {
   body { color: #e6edf3; background: #14181d } code { background: #262c34 } .quiet { color: #9aa6b2 }
   h3 b { filter: brightness(1.7) } }
+@media print { body { max-width: none; margin: 0; color: #000; background: #fff } code { background: #eef1f4 }
+  h3 b { filter: none } }
 """
 
 
@@ -62,12 +67,12 @@ def markdown_page(student: str, entries: Sequence[Entry]) -> str:
     lang = language(entries)
     blocks = [f"# {_plain(WORDS['title'].format(student=student).get(lang))}", _plain(_total(entries, lang))]
     for entry in entries:
-        blocks.append(f"## {_plain(_heading(entry, lang))}")
-        blocks += [_plain(line) for line in _about(entry, lang)]
+        blocks.append(f"## {_plain(_heading(entry))}")
+        blocks += [_plain(line) for line in _about(entry)]
         for mark in entry.report.marks:
-            sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
+            sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(entry.report.lang)
             blocks.append(f"### {sign} {mark.key} {_plain(mark.title)} — {verdict}, {mark.points}/{mark.max_points}")
-            blocks.append("\n".join(f"- {_marked(line)}" for line in mark.lines))
+            blocks.append("\n".join(f"- {_marked(line)}" for line in _lines(mark)))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -77,9 +82,9 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
     title = html.escape(WORDS["title"].format(student=student).get(lang))
     body = [f"<h1>{title}</h1>", f"<p>{html.escape(_total(entries, lang))}</p>"]
     for entry in entries:
-        body.append(f"<h2>{html.escape(_heading(entry, lang))}</h2>")
-        body += [f'<p class="quiet">{html.escape(line)}</p>' for line in _about(entry, lang)]
-        body += [_section(mark, lang) for mark in entry.report.marks]
+        body.append(f"<h2>{html.escape(_heading(entry))}</h2>")
+        body += [f'<p class="quiet">{html.escape(line)}</p>' for line in _about(entry)]
+        body += [_section(mark, entry.report.lang) for mark in entry.report.marks]
     code = "zh-CN" if lang == "zh" else "en"
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     return f'<!doctype html>\n<html lang="{code}"><head>{head}<style>{STYLE}</style></head>\n<body>\n' + "\n".join(
@@ -90,26 +95,40 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
 def _section(mark: Mark, lang: str) -> str:
     colour = COLOURS.get({"passed": "right", "timeout": "error", "crashed": "error"}.get(mark.verdict, mark.verdict))
     sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
-    lines = "".join(f"<p>{_code_html(line)}</p>" for line in mark.lines)
+    lines = "".join(f"<p>{_code_html(line)}</p>" for line in _lines(mark))
     return (
         f'<section style="--c:{colour or COLOURS["not_attempted"]}"><h3><b>{sign} {html.escape(verdict)}</b> '
         f"{mark.key} {html.escape(mark.title)} ({mark.points}/{mark.max_points})</h3>{lines}</section>"
     )
 
 
-def _heading(entry: Entry, lang: str) -> str:
-    lesson = entry.report.lesson
+def _lines(mark: Mark) -> tuple[str, ...]:
+    """What is said under the heading; the points of a pass stand there already."""
+    return mark.lines[1:] if mark.verdict == "passed" else mark.lines
+
+
+def _heading(entry: Entry) -> str:
+    lesson, lang = entry.report.lesson, entry.report.lang
     if not lesson:
         return entry.path
     score = WORDS["points"].format(points=entry.report.points, most=entry.report.max_points).get(lang)
     return f"{lesson} {packaged(lesson).title[lang]} — {score}"
 
 
-def _about(entry: Entry, lang: str) -> list[str]:
+def _about(entry: Entry) -> list[str]:
+    """What there is to say about a lesson as a whole, in the language of its notebook."""
+    lang, marks = entry.report.lang, entry.report.marks
     if not entry.path:
         return [WORDS["none"].get(lang)]
     lines = [WORDS["file"].format(path=entry.path).get(lang)]
-    return [*lines, WORDS["problem"].format(problem=entry.problem).get(lang)] if entry.problem else lines
+    if entry.problem:
+        return [*lines, WORDS["problem"].format(problem=entry.problem).get(lang)]
+    passed = sum(mark.verdict == "passed" for mark in marks)
+    parts = [WORDS["passed"].format(passed=passed, total=len(marks)).get(lang)]
+    following = next((mark for mark in marks if mark.verdict not in ("passed", "blocked")), None)
+    if following:
+        parts.append(WORDS["next"].format(key=following.key, title=following.title).get(lang))
+    return [*lines, " · ".join(parts)]
 
 
 def _total(entries: Sequence[Entry], lang: str) -> str:

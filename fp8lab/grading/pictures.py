@@ -101,7 +101,12 @@ def counts_text(counts: Mapping[str, int], lang: str) -> str:
     >>> counts_text({"passed": 3, "wrong": 1}, "en")
     'passed 3 · wrong 1'
     """
-    return " · ".join(f"{SHOWN[verdict].get(lang)} {counts[verdict]}" for verdict in STACK if counts.get(verdict))
+    return " · ".join(counts_list(counts, lang))
+
+
+def counts_list(counts: Mapping[str, int], lang: str) -> list[str]:
+    """The same as a list."""
+    return [f"{SHOWN[verdict].get(lang)} {counts[verdict]}" for verdict in STACK if counts.get(verdict)]
 
 
 def legend(verdicts: Sequence[str], lang: str) -> str:

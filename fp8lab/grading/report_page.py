@@ -16,7 +16,7 @@ from urllib.parse import quote
 from fp8lab import __version__
 from fp8lab.course.text import known_language
 from fp8lab.grading.overview import Overview, Score, Seen, histogram, lesson_percents, middle
-from fp8lab.grading.pictures import counts_text, histogram_svg, legend, stacked_bar
+from fp8lab.grading.pictures import counts_list, histogram_svg, legend, stacked_bar
 from fp8lab.grading.report_style import SCRIPT, STYLE, policy
 from fp8lab.grading.report_words import W
 from fp8lab.grading.review import KINDS, Flag
@@ -25,7 +25,8 @@ from fp8lab.grading.verdict import SHOWN
 MOST_LEARNERS = 5000  # lines of the table of learners
 MOST_FLAGS = 200
 MOST_FILES = 200
-MOST_SEEN = 100  # lines of misconceptions, and of time outs and crashes
+MOST_SEEN = 12  # lines of misconceptions, and of time outs and crashes, before the rest is folded up
+MOST_FOLDED = 300
 MOST_NAMES = 12  # in a line
 MOST_TEXT = 300  # characters of anything that comes from a file; of a name, a third
 MISSING, UNREADABLE = "–", "✗"
@@ -126,10 +127,10 @@ class _Page:
     def exercises(self) -> str:
         rows = []
         for figures in self.overview.exercises:
-            counts = html.escape(counts_text(figures.counts, self.lang))
+            counts = "".join(f"<span>{html.escape(part)}</span> " for part in counts_list(figures.counts, self.lang))
             rows.append(
                 f'<tr><td class="key">{clean(figures.key)}<td>{clean(figures.title.get(self.lang))}'
-                f'<td>{stacked_bar(figures.counts, self.lang)}<span class="small">{counts}</span>'
+                f'<td>{stacked_bar(figures.counts, self.lang)}<div class="small counts">{counts}</div>'
                 f'<td class="n">{100 * figures.share("passed"):.0f} %'
             )
         verdicts = {verdict for figures in self.overview.exercises for verdict in figures.counts}
@@ -142,24 +143,23 @@ class _Page:
         if not seen:
             return self._section("misconceptions", self.say("no_misconceptions"))
         rows = []
-        for one in seen[:MOST_SEEN]:
+        for one in seen:
             explain = f'<br><span class="small">{_code(one.explain.get(self.lang))}</span>' if one.explain else ""
             rows.append(
                 f'<tr><td class="n">{one.count}<td class="key">{clean(one.key)}<td><b>{clean(one.name)}</b>{explain}'
                 f"<td>{self._links(one.examples)}"
             )
         heads = [self.say("learners"), "", self.say("mistake"), self.say("examples")]
-        table = _table(heads, rows, "seen", first="n") + self._rest("more_rows", len(seen) - MOST_SEEN)
+        table = self._folded(heads, rows, "named")
         return self._section("misconceptions", self.say("misconceptions_about"), table)
 
     def stopped(self) -> str:
         seen = self.overview.stopped
         if not seen:
             return self._section("stopped", self.say("no_stopped"))
-        rows = [self._stopped_row(one) for one in seen[:MOST_SEEN]]
+        rows = [self._stopped_row(one) for one in seen]
         heads = [self.say("learners"), "", self.say("exercise"), self.say("what"), self.say("examples")]
-        table = _table(heads, rows, "seen", first="n") + self._rest("more_rows", len(seen) - MOST_SEEN)
-        return self._section("stopped", "", table)
+        return self._section("stopped", "", self._folded(heads, rows, "ended"))
 
     def _stopped_row(self, one: Seen) -> str:
         note = f'<br><span class="small">{clean(one.note)}</span>' if one.note else ""
@@ -238,6 +238,15 @@ class _Page:
             found.append(f'<a href="feedback/{html.escape(quote(page))}.html">{name}</a>' if page else name)
         more = f" +{len(students) - MOST_NAMES}" if len(students) > MOST_NAMES else ""
         return ", ".join(found) + more
+
+    def _folded(self, heads: Sequence[str], rows: Sequence[str], kind: str) -> str:
+        """A table whose first rows are the most frequent; the others are there when they are asked for."""
+        first, second = rows[:MOST_SEEN], rows[MOST_SEEN : MOST_SEEN + MOST_FOLDED]
+        shown = _table(heads, first, kind, first="n")
+        if not second:
+            return shown
+        summary = self.say("more_rows", count=len(rows) - len(first))
+        return f"{shown}<details><summary>{summary}</summary>{_table(heads, second, kind, first='n')}</details>"
 
     def _rest(self, word: str, count: int) -> str:
         return f"<p>{self.say(word, count=count)}</p>" if count > 0 else ""

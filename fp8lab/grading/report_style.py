@@ -23,7 +23,7 @@ p {{ margin: .2em 0 .6em }} .quiet {{ color: var(--quiet) }} a {{ color: var(--l
 .tiles b {{ display: block; font-size: 1.5em; line-height: 1.25; font-variant-numeric: tabular-nums }}
 .tiles span {{ color: var(--quiet); font-size: .9em }}
 .hists {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(19em, 1fr)); gap: 1.2em 1.6em;
-  margin-top: .8em }}
+  align-items: end; margin-top: .8em }}
 figure {{ margin: 0 }} figcaption {{ margin-bottom: .3em }} figcaption .quiet {{ font-size: .87em; display: block }}
 .hist {{ width: 100%; max-width: 26em; height: auto; display: block }}
 .hist .bar {{ fill: var(--bar) }} .hist .axis {{ stroke: var(--quiet); fill: none }}
@@ -38,9 +38,13 @@ figure {{ margin: 0 }} figcaption {{ margin-bottom: .3em }} figcaption .quiet {{
 table {{ border-collapse: collapse; width: 100% }}
 th {{ text-align: left; font-weight: 600; color: var(--quiet); font-size: .87em; vertical-align: bottom }}
 th, td {{ padding: .35em .7em .35em 0; border-bottom: 1px solid var(--line) }}
-td {{ vertical-align: top; overflow-wrap: anywhere }}
+td {{ vertical-align: top; overflow-wrap: anywhere; min-width: 3em }} .sortable td:first-child {{ min-width: 9em }}
 .n {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; overflow-wrap: normal }}
 .key {{ white-space: nowrap; font-variant-numeric: tabular-nums }} .small {{ font-size: .87em; color: var(--quiet) }}
+.counts {{ margin-top: .15em }} .counts span {{ white-space: nowrap; margin-right: .9em }}
+.named td:nth-child(3) {{ width: 64% }} .named td:nth-child(4) {{ width: 24% }}
+.named td:first-child, .ended td:first-child {{ width: 4em }} .named .key, .ended .key {{ width: 3.5em }}
+summary {{ cursor: pointer; color: var(--link); margin: .6em 0 }}
 .bars td:nth-child(2) {{ width: 30% }} .bars td:nth-child(3) {{ width: 55% }}
 code {{ background: var(--soft); padding: 0 .25em; border-radius: 3px; overflow-wrap: anywhere }}
 th button {{ all: unset; cursor: pointer }} th button:hover, th button:focus-visible {{ text-decoration: underline }}

@@ -17,13 +17,12 @@ W = {
     "empty": Text("Nobody has handed in anything, and nobody is expected.", "没有任何提交，也没有名单。"),
     "marks": Text("Points", "得分"),
     "marks_about": Text(
-        "Learners by the share of all points that they got. A lesson's picture leaves out who did not hand it in.",
-        "按得分率统计的人数。每课的图不含未提交该课的学员。",
+        "Learners by the share of the points that they got. A lesson's picture leaves out what was not handed in or "
+        "could not be read.",
+        "按得分率统计的人数。每课的图不含未提交或无法读取的作业。",
     ),
     "all_lessons": Text("All lessons", "全部课程"),
-    "median_of": Text(
-        "median {value} %, {count} of {total} handed in", "中位数 {value} %，{total} 人中 {count} 人提交"
-    ),
+    "median_of": Text("median {value} %, {count} of {total} graded", "中位数 {value} %，{total} 人中 {count} 人已评分"),
     "median_all": Text("median {value} %, {count} learners", "中位数 {value} %，共 {count} 人"),
     "exercises": Text("Exercises, hardest first", "练习（由难到易）"),
     "exercises_about": Text(
@@ -55,7 +54,7 @@ W = {
     "who": Text("learners", "学员"),
     "evidence": Text("evidence", "依据"),
     "more_flags": Text("{count} more in {file}.", "其余 {count} 条见 {file}。"),
-    "files": Text("Files that were not graded", "未评分的文件"),
+    "files": Text("Files", "文件"),
     "no_files": Text("All files could be read.", "所有文件都能读取。"),
     "file": Text("file", "文件"),
     "reason": Text("reason", "原因"),
