@@ -152,8 +152,8 @@ class _MemberReader:
         try:
             with opened.open(info) as member:
                 data = member.read(limit + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error) as problem:
-            raise Unreadable(f"damaged in the archive: {problem}") from None
+        except Exception as problem:  # zipfile and zlib raise whatever damaged bytes lead to
+            raise Unreadable(f"damaged in the archive: {str(problem)[:120] or type(problem).__name__}") from None
         if len(data) != size:
             raise Unreadable(f"damaged in the archive: {len(data):,} of {size:,} bytes")
         return data

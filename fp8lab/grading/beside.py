@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fp8lab.grading.identify import gradable, nameless, student_in_name
 from fp8lab.grading.layouts import canvas, layout_of
-from fp8lab.grading.source import Item, is_notebook, is_zip
+from fp8lab.grading.source import Item, foreign_archive, is_notebook, is_zip
 
 
 def is_platform(works: list[str]) -> bool:
@@ -61,4 +61,10 @@ def labels_of(items: Iterable[Item], depth: int) -> dict[str, list[Item]] | None
 
 
 def stem_of(name: str) -> str:
-    return name.rpartition(".")[0] or name
+    """A file's name without its ending.
+
+    >>> stem_of("ann.tar.gz"), stem_of("01_decode.ipynb"), stem_of("folder")
+    ('ann', '01_decode', 'folder')
+    """
+    ending = foreign_archive(name)
+    return name[: -len(ending)] if ending else name.rpartition(".")[0] or name

@@ -144,7 +144,7 @@ class Sorter:
     def _is_class(self, inner: list[Item], depth: int) -> bool:
         """Whether a zip holds the work of several learners."""
         tops = tops_of(inner, depth)
-        if is_platform(works_of(tops, depth)):
+        if layout_of(works_of(tops, depth)) != "plain":
             return True
         labels = labels_of(inner, depth)
         if labels is None:
