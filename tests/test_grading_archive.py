@@ -126,6 +126,17 @@ def test_too_many_members(tmp_path, monkeypatch):
         collect(put(tmp_path / "work.zip", work))
 
 
+def test_too_many_notebooks_of_one_learner(tmp_path):
+    work = zipped({f"{n}.ipynb": b"{}" for n in range(201)})
+    found = problems(tmp_path, zipped([GOOD, ("ann/work.zip", work)]))
+    assert found == {"ann/work.zip": "201 notebooks in it; at most 200 of one learner are read"}
+
+
+def test_endless_names(tmp_path):
+    found = problems(tmp_path, zipped([GOOD, ("ann/" + "x" * 60_000 + ".ipynb", UNTOUCHED)]))
+    assert found == {f"ann/{'x' * 60}…{'x' * 14}.ipynb": "a name of 60,006 characters"}
+
+
 def test_a_huge_directory_is_not_read_into_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(archive_module, "MAX_DIRECTORY", 70_000)
     work = zipped({f"{n:0200d}.txt": b"" for n in range(300)})

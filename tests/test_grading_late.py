@@ -72,6 +72,14 @@ def test_plain_zips_tell_the_time_of_members_and_moodle_does_not(tmp_path):
     assert "Moodle downloads do not tell" in grades.warnings[0]
 
 
+def test_a_note_does_not_name_hundreds_of_files(tmp_path):
+    members = {**{f"ann/hw-{n:03d}.ipynb": UNTOUCHED for n in range(100)}, "bob/hw.ipynb": UNTOUCHED}
+    graded(put(tmp_path / "a.zip", zipped(members)), tmp_path / "out")
+    (note,) = notes(tmp_path / "out", "ann")
+    assert note.startswith("100 files: graded ann/hw-099.ipynb, not ann/hw-091.ipynb, ")
+    assert note.endswith(", ann/hw-098.ipynb, and 91 more")
+
+
 def test_points_are_the_same_after_the_deadline(tmp_path):
     path = put(tmp_path / "in" / "ann" / "hw.ipynb", BROKEN)
     os.utime(path, (DEADLINE.timestamp() + 60,) * 2)

@@ -185,6 +185,12 @@ def test_plain_zips_are_as_plain_folders(tmp_path, wrap):
     assert all(s.clock == "its time in the zip" for s in intake.submissions if s.path)
 
 
+def test_a_file_beside_the_folder_around_everything(tmp_path):
+    members = {"all/ann/hw.ipynb": UNTOUCHED, "all/bob/hw.ipynb": UNTOUCHED, "readme.txt": b""}
+    intake = collect(put(tmp_path / "class.zip", zipped(members)))
+    assert students(intake) == {"ann", "bob"} and intake.strange == ("readme.txt",)
+
+
 @pytest.mark.parametrize(
     "members",
     [

@@ -31,6 +31,7 @@ MAX_RATIO = (
     300  # unpacked to packed bytes, of members that are large; a notebook full of one printed line has about 200
 )
 RATIO_FROM = 8 * 2**20
+MAX_NAME = 255  # characters of one part of a path, as on most disks
 DEPTH = 2  # archives in each other that are opened
 
 UTF_8 = 0x800  # flag bits, APPNOTE.TXT 4.4.4
@@ -112,6 +113,10 @@ def member_path(name: str) -> tuple[tuple[str, ...], str]:
     if ".." in parts:
         problem = problem or "a path that leads out of the archive"
     kept = tuple(clean(part) for part in parts if part not in ("", ".", ".."))
+    longest = max(map(len, kept), default=0)
+    if longest > MAX_NAME:
+        kept = tuple(part if len(part) <= MAX_NAME else f"{part[:60]}…{part[-20:]}" for part in kept)
+        problem = problem or f"a name of {longest:,} characters"
     return (kept, problem) if kept else (("(no name)",), problem or "a path without a name")
 
 

@@ -20,6 +20,7 @@ from fp8lab.grading.roster import read_roster
 from fp8lab.grading.run import Ground
 from fp8lab.grading.verdict import Entry
 
+MOST_OTHERS = 8  # files named in a note
 DEFAULT_TIMEOUT = 20.0  # seconds per cell; no solution cell of the course takes more than a tenth of it
 
 
@@ -142,7 +143,8 @@ def _chosen(found: Iterable[Submission], expected: tuple[str, ...], deadline: da
     for mine in slots.values():
         mine.sort(key=lambda s: (not s.problem, s.order, s.path))
         chosen = mine[-1]
-        others = ", ".join(_other(s) for s in mine[:-1])
+        others = ", ".join(_other(s) for s in mine[:-1][-MOST_OTHERS:])
+        others += f", and {len(mine) - 1 - MOST_OTHERS} more" if len(mine) - 1 > MOST_OTHERS else ""
         notes = (f"{len(mine)} files: graded {chosen.path}, not {others}",) if others else ()
         choices.append(_Choice(chosen, None, (*notes, *late_notes(chosen, deadline), *chosen.notes)))
     return choices

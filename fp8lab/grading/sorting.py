@@ -20,6 +20,7 @@ from fp8lab.grading.layouts import Claim, Who, blackboard, canvas, layout_of, mo
 from fp8lab.grading.notebook import Unreadable, read_notebook
 from fp8lab.grading.source import Item, foreign_archive, is_notebook, is_zip
 
+MOST_OF_ONE = 200  # notebooks in a zip of one learner
 RECEIPT_BYTES = 1 << 20  # a learner's comment of any length is in it
 
 
@@ -133,13 +134,15 @@ class Sorter:
     def _unwrapped(self, inner: list[Item], depth: int, name: str) -> int:
         """The depth at which a zip's content begins: below a folder around everything, unless that is a learner's."""
         tops = tops_of(inner, depth)
-        top = next(iter(tops), "")
-        if len(tops) != 1 or not is_folder(tops[top], depth) or top in gradable() or moodle(top):
+        (top, *others) = works_of(tops, depth) or [""]
+        if others or not top or not is_folder(tops[top], depth) or top in gradable() or moodle(top):
             return depth
         if any(nameless(stem_of(name)) for name in files_of(inner, depth + 1)):
             return depth
-        same = top.casefold() == stem_of(name).casefold()
-        return depth + 1 if same or self._is_class(inner, depth + 1) else depth
+        if top.casefold() != stem_of(name).casefold() and not self._is_class(inner, depth + 1):
+            return depth
+        self.strange += [item.shown for item in inner if len(item.path) == depth + 1 and not item.folder]
+        return depth + 1
 
     def _is_class(self, inner: list[Item], depth: int) -> bool:
         """Whether a zip holds the work of several learners."""
@@ -206,13 +209,16 @@ class Sorter:
         elif is_zip(item.name):
             before = len(self.found)
             try:
-                foreign = [inner for inner in members(item, self.zone) if self._add(who, inner, claim, place)]
+                inside = members(item, self.zone)
+                if (count := sum(is_notebook(inner.name) for inner in inside)) > MOST_OF_ONE:
+                    raise Unreadable(f"{count:,} notebooks in it; at most {MOST_OF_ONE} of one learner are read")
             except (Unreadable, OSError) as problem:
                 self._refuse(who, item, str(problem), place, claim)
                 return False
+            foreign = [inner for inner in inside if self._add(who, inner, claim, place)]
             if len(self.found) == before:
-                inside = f"; {', '.join(inner.name for inner in foreign)} is not looked into" if foreign else ""
-                self._refuse(who, item, f"no notebook in it{inside}", place, claim)
+                also = f"; {', '.join(inner.name for inner in foreign)} is not looked into" if foreign else ""
+                self._refuse(who, item, f"no notebook in it{also}", place, claim)
         elif item.problem:
             self.strange.append(f"{item.shown} ({item.problem})")
         elif foreign_archive(item.name):
