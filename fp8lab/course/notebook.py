@@ -102,10 +102,15 @@ def _cell(cell: Cell, source: str | None, lesson: Lesson) -> dict[str, Any]:
 
 
 def _nbgrader(cell: Cell, lesson: Lesson) -> dict[str, Any] | None:
-    """nbgrader's block (schema 3) for a cell with holes or a check of exercises whose points are known."""
-    if cell.role not in ("exercise", "check"):
+    """nbgrader's block (schema 3) for a cell with holes, a check of exercises whose points are known, a worked answer.
+
+    A worked answer is a written question of 0 points: the one kind of Markdown that `generate_assignment` clears.
+    """
+    if cell.role not in ("exercise", "check", "answer"):
         return None
     block = {"grade": False, "grade_id": cell.id, "locked": False, "schema_version": 3, "solution": True, "task": False}
+    if cell.role == "answer":
+        block.update(grade=True, points=0)
     if cell.role == "check":
         if not all(key in lesson.points for key in cell.keys):
             return None
