@@ -151,3 +151,12 @@ def test_the_references_are_those_of_the_lesson():
 def test_a_key_without_quotes_says_what_is_missing(check):
     with pytest.raises(ValueError, match='a key is text, in quotes: "1.1"'):
         check(1.1, lambda byte: 0)
+
+
+def test_chinese_feedback_has_chinese_punctuation():
+    def raises(byte):
+        raise ValueError("no")
+
+    shown = repr(Check("zh", Progress(None))("1.2", lambda sign, exponent, mantissa: 1 / 0))
+    assert shown.startswith("! 1.2 正规数：代码抛出了异常。") and "（第 " in shown and "行：`" in shown
+    assert repr(Check("en", Progress(None))("1.4", raises)).startswith("! 1.4 Any byte, and the only NaN: Your code")

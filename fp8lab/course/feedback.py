@@ -41,6 +41,8 @@ WORDS = {
     "points": Text("{points} points", "{points} 分"),
     "point": Text("1 point", "1 分"),
 }
+COLON = Text(": ", "：")
+WHERE = Text(" ({place})", "（{place}）")
 SHAPES = {
     "shape": Text("`{array}` should be `{want}`; yours is `{got}`", "`{array}` 应是 `{want}`，你给出的是 `{got}`"),
     "missing": Text("`{array}` is missing: expected `{want}`", "缺少 `{array}`：应是 `{want}`"),
@@ -61,9 +63,11 @@ class Feedback:
     key: str
     title: str
     lines: tuple[str, ...]
+    lang: str = "en"
 
     def __repr__(self) -> str:
-        return "\n  ".join([f"{MARKS[self.state]} {self.key} {self.title}: {self.heading}", *self.lines])
+        head = f"{MARKS[self.state]} {self.key} {self.title}{COLON.get(self.lang)}{self.heading}"
+        return "\n  ".join([head, *self.lines])
 
     def _repr_html_(self) -> str:
         colour = COLOURS[self.state]
@@ -85,7 +89,7 @@ def feedback(exercise: Exercise, result: Result, lang: str) -> Feedback:
     """The words for a verdict in one language."""
     heading = HEADINGS["not_here" if _not_here(result) else result.state].format(key=result.blocked_by).get(lang)
     lines = tuple(explain(exercise, result, lang))
-    return Feedback(result.state, heading, exercise.key, exercise.title.get(lang), lines)
+    return Feedback(result.state, heading, exercise.key, exercise.title.get(lang), lines, lang)
 
 
 def _not_here(result: Result) -> bool:
@@ -102,7 +106,7 @@ def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
     if _not_here(result):
         english, _, chinese = result.error.message.partition(" / ")
         return [chinese if lang == "zh" and chinese else english]
-    colon = "：" if lang == "zh" else ": "
+    colon = COLON.get(lang)
     lines = []
     if result.state == "right":
         lines.append(say("point") if exercise.points == 1 else say("points", points=exercise.points))
@@ -113,8 +117,8 @@ def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
     if result.difference:
         lines += _difference_lines(result, lang)
     if result.error:
-        source = f": `{result.error.source}`" if result.error.source else ""
-        where = f" ({say('line', line=result.error.line)}{source})" if result.error.line else ""
+        source = f"{colon}`{result.error.source}`" if result.error.source else ""
+        where = WHERE.format(place=say("line", line=result.error.line) + source).get(lang) if result.error.line else ""
         lines.append(f"`{result.error.kind}: {result.error.message}`{where}")
     if result.misconception:
         label = say("exact" if result.exact else "partial")

@@ -69,9 +69,9 @@ SCALE = Exercise(
             Text(
                 "Your floor of 1e-6 is higher than scales that occur. A tensor with absmax 1e-5 gets a scale 13 "
                 "times too large at qmax 127 and loses almost four bits. Real systems do this: vLLM's floor is 1e-6, "
-                "FlashMLA's 1e-4 (69 % error at amplitude 1e-7).",
+                "FlashMLA's 1e-4 (56 % error on normal data of size 1e-7).",
                 "你的下限 1e-6 比真实会出现的尺度还大。absmax 为 1e-5、qmax 为 127 时，尺度大了十几倍，丢掉将近四位。真"
-                "有系统这样做：vLLM 的下限是 1e-6，FlashMLA 是 1e-4（幅度 1e-7 时误差 69 %）。",
+                "有系统这样做：vLLM 的下限是 1e-6，FlashMLA 是 1e-4（大小为 1e-7 的正态数据误差 56 %）。",
             ),
         ),
         Misconception(
@@ -229,10 +229,9 @@ FP8 = Exercise(
             "divided in bfloat16",
             answers_fp8.divided_in_bfloat16,
             Text(
-                "The quotient is rounded to bfloat16 and then to FP8: twice. One code in thirty-five comes out one "
-                "step off (2.85 % measured). Widen to float32 before the division.",
-                "商先舍入到 bfloat16，再舍入到 FP8：两次。每三十五个编码就有一个差一步（实测 2.85 %）。先加宽到"
-                " float32 再除。",
+                "The quotient is rounded to bfloat16 and then to FP8: twice. About three codes in a hundred come out "
+                "one step off. Widen to float32 before the division.",
+                "商先舍入到 bfloat16，再舍入到 FP8：两次。一百个编码里大约有三个差一步。先加宽到 float32 再除。",
             ),
         ),
         Misconception(

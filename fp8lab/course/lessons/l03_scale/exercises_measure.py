@@ -191,9 +191,9 @@ WINNER = Exercise(
             answers_fp8.int_always,
             Text(
                 "255 even levels against three bits of mantissa: int8 looks better. One value at 40 among normal ones "
-                "is enough: the step grows to 0.3, and all the others share some 27 of the 255 codes.",
+                "is enough: the step grows to 0.3, and all the others share some 25 of the 255 codes.",
                 "255 个均匀的级，对 3 位尾数：看起来 int8 更好。可正态数据里只要混进一个 40，步长就变成 0.3，其余的"
-                "数只能挤在 27 个左右的编码里。",
+                "数只能挤在 25 个左右的编码里。",
             ),
         ),
         Misconception(
