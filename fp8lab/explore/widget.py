@@ -9,11 +9,13 @@ itself past IPython's formatter; `Explorer` puts both right.
 from __future__ import annotations
 
 import base64
+import gc
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 
 import ipywidgets as widgets
+import torch
 import traitlets
 from matplotlib.figure import Figure
 
@@ -21,6 +23,7 @@ from fp8lab.explore import style
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LANGUAGES = ("en", "zh")
+LABEL_WIDTH = "80px"  # of the words before a control
 
 
 class Explorer(widgets.VBox):
@@ -41,9 +44,41 @@ class Explorer(widgets.VBox):
         """The present state in words."""
         return self._words()
 
+    def _make_views(self) -> list[widgets.HTML]:
+        """What an explorer of tensors shows below its controls: numbers, the picture, and the same as text."""
+        self.readout, self._picture, self.more = views = [widgets.HTML() for _ in range(3)]
+        self._picture.layout.width = "100%"
+        return views
+
+    def _chooser(
+        self, name: str, options: list[tuple[str, object]], act: Callable[[object], None] | None = None, *,
+        slides: bool = False, label: str = "", width: str = "290px",
+    ) -> widgets.Widget:  # fmt: skip
+        """A menu, or a slider over a list, for the trait `name` of the state. A choice moves it, or does `act`."""
+        kind = widgets.SelectionSlider if slides else widgets.Dropdown
+        extra = {"continuous_update": False} if slides else {}
+        chooser = kind(
+            options=options, description=label or self._say[name], layout=widgets.Layout(width=width), **extra
+        )
+        chooser.style.description_width = LABEL_WIDTH
+        act = act or (lambda value: self._move(**{name: value}))
+        chooser.observe(self._when(lambda change: act(change["new"])), "value")
+        return chooser
+
+    def _set_views(self, numbers: str, drawing: str) -> None:
+        """Show numbers and picture, both HTML, and the words."""
+        self.readout.value = status(numbers)
+        self._picture.value = drawing
+        text = f"<pre style='white-space:pre-wrap'>{html.escape(self.text)}</pre>"
+        self.more.value = folded(self._say["as text"], text)
+
     def _follow(self, state: traitlets.HasTraits) -> None:
         """Show every change of the state from now on, whoever makes it."""
-        state.observe(lambda _: None if self._moving else self._show())
+        state.observe(lambda _: None if self._moving else self._redraw())
+
+    def _redraw(self) -> None:
+        with garbage_later():
+            self._show()
 
     def _move(self, **changes) -> None:
         """Change the state and show it, once."""
@@ -53,7 +88,7 @@ class Explorer(widgets.VBox):
                 setattr(self.state, name, value)
         finally:
             self._moving = False
-        self._show()
+        self._redraw()
 
     def _when(self, act: Callable) -> Callable:
         """`act` on a change by a person, and not when the explorer itself is showing its state."""
@@ -78,6 +113,59 @@ class Explorer(widgets.VBox):
 
     def __repr__(self) -> str:
         return self.text
+
+
+class Kept:
+    """The last results, by what they depend on: going back and forth costs nothing. It starts anew when it is full.
+
+    >>> squares = Kept(100)
+    >>> squares.get(3, lambda: 3 * 3), squares.get(3, lambda: 1 / 0)
+    (9, 9)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._made = most, {}
+
+    def get(self, key: Hashable, make: Callable[[], object]):
+        if key not in self._made:
+            made = make()
+            if len(self._made) >= self._most:
+                self._made.clear()
+            self._made[key] = made
+        return self._made[key]
+
+
+@contextmanager
+def garbage_later() -> Iterator[None]:
+    """A figure leaves thousands of objects behind; Python is to collect them after it was shown, not in between.
+
+    A full collection takes 130 ms in a kernel that has loaded torch.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def own_tensors(x: torch.Tensor | Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
+    """What a caller hands in, by name. TypeError for what is no tensor."""
+    if not (x is None or isinstance(x, (torch.Tensor, Mapping))):
+        raise TypeError(f"x is a {type(x).__name__}; give a torch tensor, or a dict of tensors by name")
+    own = {"x": x} if isinstance(x, torch.Tensor) else dict(x or {})
+    for name, tensor in own.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name!r} is a {type(tensor).__name__}; give torch tensors")
+    return own
+
+
+def check_choices(**chosen: tuple[object, tuple]) -> None:
+    """ValueError for a choice that is not among what there is: check_choices(fmt=("int3", ("int4", "int8")))."""
+    for name, (given, known) in chosen.items():
+        if given not in known:
+            raise ValueError(f"{name} is {given!r}; it is one of {', '.join(map(str, known))}")
 
 
 def picture(figure: Figure, alt: str) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import html
 from collections.abc import Mapping
-from contextlib import contextmanager
 
-import ipywidgets as widgets
 import torch
 import traitlets
 
 from fp8lab.explore.groupsize.data import (
     KINDS,
+    SHAPE,
     WAYS,
     Curves,
     GroupsizeData,
@@ -24,11 +21,11 @@ from fp8lab.explore.groupsize.data import (
 from fp8lab.explore.groupsize.data import prepared as prepare
 from fp8lab.explore.groupsize.figure import METRICS, decibel, groupsize_figure, groupsize_svg, words
 from fp8lab.explore.groupsize.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, row, status, stylesheet, table
+from fp8lab.explore.widget import Explorer, Kept, check_choices, check_language, own_tensors, row, stylesheet, table
 
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0, 1000.0, 10_000.0, 100_000.0)
 COUNTS = (0, 1, 2, 4, 8, 16, 32)
-MOST_PICTURES = 200  # of some 60 kB each
+MOST_KEPT = 200  # pictures of some 90 kB each, records of 130 kB
 Key = tuple[str, float, int]
 
 
@@ -54,16 +51,13 @@ def groupsize_explorer(
 
     ValueError for an unknown name, a tensor without values, with NaN or infinity; TypeError for what is no tensor.
     """
-    own = {"x": x} if isinstance(x, torch.Tensor) else dict(x or {})
-    for name, tensor in own.items():
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name!r} is a {type(tensor).__name__}; give torch tensors")
-    for given, known in ((metric, METRICS), (strength, STRENGTHS), (outliers, COUNTS), (way, tuple(WAYS))):
-        if given not in known:
-            raise ValueError(f"{given!r} is not one of {', '.join(map(str, known))}")
+    own = own_tensors(x)
+    check_choices(
+        metric=(metric, METRICS), strength=(strength, STRENGTHS), outliers=(outliers, COUNTS), way=(way, tuple(WAYS))
+    )
     first = next(iter(own), KINDS[0])
     tensors = {name: prepare(tensor) for name, tensor in own.items()}
-    known = places_of(tuple(tensors[first].shape) if first in tensors else tuple(synthetic().shape))
+    known = places_of(tuple(tensors[first].shape if first in tensors else SHAPE))
     if str(place) not in known:
         raise ValueError(f"place is {place!r}; it is one of {', '.join(known)}")
     settings = {"data": first, "way": way, "place": str(place), "strength": float(strength), "metric": metric}
@@ -86,21 +80,14 @@ class GroupsizeExplorer(Explorer):
 
     def __init__(self, own: dict[str, torch.Tensor], settings: dict, lang: str) -> None:
         self._say, self._own = WORDS[lang], own
-        self._tensors: dict[Key, torch.Tensor] = {}
-        self._curves: dict[Key, Curves] = {}
-        self._records: dict[tuple[Key, str, str], GroupsizeData] = {}
-        self._pictures: dict[tuple[str, ...], str] = {}
+        self._measured, self._records, self._pictures = (Kept(MOST_KEPT) for _ in range(3))
         self.state = GroupsizeState(**settings)
         self._make_controls()
-        self.readout, self._picture, self.more = (widgets.HTML() for _ in range(3))
-        self._picture.layout.width = "100%"
         children = [
             stylesheet(),
             row(self.menus["data"], self.sliders["strength"], self.sliders["outliers"]),
             row(self.menus["way"], self.sliders["place"], self.menus["metric"]),
-            self.readout,
-            self._picture,
-            self.more,
+            *self._make_views(),
         ]
         still = lambda: groupsize_figure(self.data, self.state.metric)  # noqa: E731
         super().__init__(children, still=still, words=lambda: words(self.data))
@@ -108,20 +95,28 @@ class GroupsizeExplorer(Explorer):
         self._follow(self.state)
 
     @property
+    def _tensor(self) -> Key:
+        """Which tensor is shown: one of one's own has no strength and no number of outliers."""
+        state = self.state
+        return (state.data, 0.0, 0) if state.data in self._own else (state.data, state.strength, state.outliers)
+
+    @property
     def data(self) -> GroupsizeData:
         """The record of the present state; each tensor is measured once, each setting looked at once."""
-        state = self.state
-        made_up = state.data not in self._own
-        tensor: Key = (state.data, state.strength, state.outliers) if made_up else (state.data, 0.0, 0)
-        key = (tensor, state.way, state.place)
-        if key not in self._records:
-            if tensor not in self._curves:
-                x = synthetic(*tensor) if made_up else self._own[state.data]
-                self._tensors[tensor], self._curves[tensor] = x, measure(x)
-            name = f"{state.data}, {state.outliers} outliers ×{state.strength:g}" if made_up else state.data
-            x, curves = self._tensors[tensor], self._curves[tensor]
-            self._records[key] = groupsize_data(x, state.way, state.place, name=name, curves=curves)
-        return self._records[key]
+        key, way, place = self._tensor, self.state.way, self.state.place
+        name, strength, outliers = key
+        is_own = name in self._own
+
+        def tensor_and_curves() -> tuple[torch.Tensor, Curves]:
+            x = self._own[name] if is_own else synthetic(*key)
+            return x, measure(x)
+
+        def look() -> GroupsizeData:
+            x, curves = self._measured.get(key, tensor_and_curves)
+            title = name if is_own else f"{name}, {outliers} outliers ×{strength:g}"
+            return groupsize_data(x, way, place, name=title, curves=curves)
+
+        return self._records.get((key, way, place), look)
 
     def _make_controls(self) -> None:
         say = self._say
@@ -130,34 +125,26 @@ class GroupsizeExplorer(Explorer):
             "way": [(say[name], name) for name in WAYS],
             "metric": [(say[name], name) for name in METRICS],
         }
-        self.menus = {name: self._control(widgets.Dropdown, name, options) for name, options in choices.items()}
+        self.menus = {name: self._chooser(name, choices[name]) for name in ("way", "metric")}
+        self.menus["data"] = self._chooser("data", choices["data"], self._choose_data)
         slides = {
             "strength": [(f"{value:g}", value) for value in STRENGTHS],
             "outliers": [(str(value), value) for value in COUNTS],
             "place": self._places(),
         }
-        self.sliders = {name: self._control(widgets.SelectionSlider, name, opts) for name, opts in slides.items()}
+        self.sliders = {name: self._chooser(name, options, slides=True) for name, options in slides.items()}
 
-    def _control(self, kind: type, name: str, options: list[tuple[str, object]]) -> widgets.Widget:
-        extra = {"continuous_update": False} if kind is widgets.SelectionSlider else {}
-        layout = widgets.Layout(width="290px")
-        control = kind(options=options, description=self._say[name], layout=layout, **extra)
-        control.style.description_width = "72px"
-        control.observe(self._when(lambda change: self._choose(name, change["new"])), "value")
-        return control
+    def _place_names(self, data: str) -> tuple[str, ...]:
+        return tuple(places_of(tuple(self._own[data].shape if data in self._own else SHAPE)))
 
     def _places(self) -> list[tuple[str, str]]:
-        x = self._own.get(self.state.data)
-        labels = places_of(tuple((synthetic(KINDS[0]) if x is None else x).shape))
-        return [(self._say["values"].format(n=p) if p.isdigit() else self._say[p], p) for p in labels]
+        say = self._say
+        return [(say["values"].format(n=p) if p.isdigit() else say[p], p) for p in self._place_names(self.state.data)]
 
-    def _choose(self, name: str, value: object) -> None:
-        changes = {name: value}
-        if name == "data":  # another head_dim has other places
-            x = self._own.get(value)
-            places = places_of(tuple((synthetic(value) if x is None else x).shape))
-            changes["place"] = self.state.place if self.state.place in places else "token"
-        self._move(**changes)
+    def _choose_data(self, data: str) -> None:
+        """Another head_dim has other places."""
+        place = self.state.place
+        self._move(data=data, place=place if place in self._place_names(data) else "token")
 
     def _show(self) -> None:
         with self._without_echo():
@@ -167,21 +154,9 @@ class GroupsizeExplorer(Explorer):
             for name in ("strength", "outliers"):
                 shown = self.state.data not in self._own
                 self.sliders[name].layout.visibility = "visible" if shown else "hidden"
-        data = self.data
-        self.readout.value = status(self._numbers(data))
-        self._picture.value = self._drawn(data)
-        text = f"<pre style='white-space:pre-wrap'>{html.escape(words(data))}</pre>"
-        self.more.value = folded(self._say["as text"], text)
-
-    def _drawn(self, data: GroupsizeData) -> str:
-        """The picture of the state; the last ones are kept, so that going back and forth costs nothing."""
-        key = (data.name, data.way, data.place, self.state.metric)
-        if key not in self._pictures:
-            if len(self._pictures) >= MOST_PICTURES:
-                self._pictures.clear()
-            with _garbage_later():
-                self._pictures[key] = groupsize_svg(data, self.state.metric)
-        return self._pictures[key]
+        data, metric = self.data, self.state.metric
+        key = (self._tensor, data.way, data.place, metric)
+        self._set_views(self._numbers(data), self._pictures.get(key, lambda: groupsize_svg(data, metric)))
 
     def _numbers(self, data: GroupsizeData) -> str:
         say, point = self._say, data.chosen
@@ -194,15 +169,3 @@ class GroupsizeExplorer(Explorer):
             "lost": f"{data.lost:.1%}",
         }
         return table([say[name] for name in numbers], [[f"<b>{number}</b>" for number in numbers.values()]])
-
-
-@contextmanager
-def _garbage_later():
-    """A figure leaves thousands of objects behind; Python is to collect them after it was shown, not in between."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 
 import ipywidgets as widgets
@@ -21,7 +20,17 @@ from fp8lab.explore.histogram.data import (
 )
 from fp8lab.explore.histogram.figure import AXES, histogram_figure, words
 from fp8lab.explore.histogram.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, message, picture, row, status, stylesheet, table
+from fp8lab.explore.widget import (
+    Explorer,
+    check_choices,
+    check_language,
+    message,
+    own_tensors,
+    picture,
+    row,
+    stylesheet,
+    table,
+)
 from fp8lab.formats import FORMATS
 
 DATA_FORMATS = (
@@ -51,14 +60,8 @@ def histogram_explorer(
 
     ValueError for an unknown name, TypeError for what is no tensor.
     """
-    if not (x is None or isinstance(x, (torch.Tensor, Mapping))):
-        raise TypeError(f"x is a {type(x).__name__}; give a torch tensor, or a dict of tensors by name")
-    own = {"x": x} if isinstance(x, torch.Tensor) else dict(x or {})
-    for name, tensor in own.items():
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name!r} is a {type(tensor).__name__}; give torch tensors")
-    if axis not in AXES:
-        raise ValueError(f"axis is {axis!r}; it is one of {', '.join(AXES)}")
+    own = own_tensors(x)
+    check_choices(axis=(axis, AXES))
     first = next(iter(own), "normal")
     settings = {"fmt": element_format(fmt).name, "granularity": granularity, "rule": rule, "scale_format": scale_format}
     histogram_data(own.get(first, sample("normal")), **settings)  # what does not work says so here
@@ -84,17 +87,14 @@ class HistogramExplorer(Explorer):
         self._say, self._own, self._seen = WORDS[lang], own, (None, None)
         self.state = HistogramState(**settings)
         self._make_controls()
-        self.readout, self._messages, self._picture, self.more = (widgets.HTML() for _ in range(4))
-        self._picture.layout.width = "100%"
+        self._messages = widgets.HTML()
         children = [
             stylesheet(),
             row(*(self.menus[name] for name in ("data", "fmt", "granularity"))),
             row(*(self.menus[name] for name in ("axis", "rule", "scale_format"))),
             self.strength,
             self._messages,
-            self.readout,
-            self._picture,
-            self.more,
+            *self._make_views(),
         ]
         super().__init__(
             children, still=lambda: histogram_figure(self.data, self.state.axis), words=lambda: words(self.data)
@@ -125,20 +125,17 @@ class HistogramExplorer(Explorer):
             "scale_format": [(say[name], name) for name in SCALE_FORMATS],
             "axis": [(say[name], name) for name in AXES],
         }
-        self.menus = {name: self._menu(name, options) for name, options in choices.items()}
+        labels = {"fmt": say["format"]}
+        self.menus = {
+            name: self._chooser(name, options, label=labels.get(name, ""), width="280px")
+            for name, options in choices.items()
+        }
         self.strength = widgets.FloatLogSlider(
             base=10, min=0, max=2.5, step=0.05, description=say["strength"], continuous_update=False,
             readout_format=".3g", style={"description_width": "80px"}, layout=widgets.Layout(width="300px"),
         )  # fmt: skip
         slid = self._when(lambda change: self._move(strength=min(float(f"{change['new']:.3g}"), STRONGEST)))
         self.strength.observe(slid, "value")
-
-    def _menu(self, name: str, options: list[tuple[str, str]]) -> widgets.Dropdown:
-        label = self._say["format" if name == "fmt" else name]
-        menu = widgets.Dropdown(options=options, description=label, layout=widgets.Layout(width="280px"))
-        menu.style.description_width = "80px"
-        menu.observe(self._when(lambda change: self._move(**{name: change["new"]})), "value")
-        return menu
 
     def _show(self) -> None:
         with self._without_echo():
@@ -154,10 +151,8 @@ class HistogramExplorer(Explorer):
             self._messages.value = message(self._say["cannot"].format(reason=problem))
             return
         self._messages.value = ""
-        self.readout.value = status(self._numbers(data))
-        self._picture.value = picture(histogram_figure(data, self.state.axis), words(data))
-        text = f"<pre style='white-space:pre-wrap'>{html.escape(words(data))}</pre>"
-        self.more.value = folded(self._say["as text"], text)
+        drawing = picture(histogram_figure(data, self.state.axis), words(data))
+        self._set_views(self._numbers(data), drawing)
 
     def _numbers(self, data: HistogramData) -> str:
         say = self._say

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 
-import ipywidgets as widgets
 import torch
 import traitlets
 
 from fp8lab.explore.outlier_map.data import AXES, FORMATS, KINDS, OutlierData, outlier_data, prepared, synthetic
 from fp8lab.explore.outlier_map.figure import VIEWS, outlier_figure, outlier_svg, words
 from fp8lab.explore.outlier_map.words import WORDS
-from fp8lab.explore.widget import Explorer, check_language, folded, row, status, stylesheet, table
+from fp8lab.explore.widget import Explorer, Kept, check_choices, check_language, own_tensors, row, stylesheet, table
 
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0, 1000.0, 5000.0)
 MOST_KEPT = 200  # records and pictures, of some 100 kB each
@@ -40,14 +38,11 @@ def outlier_explorer(
 
     ValueError for an unknown name, a tensor without values, with NaN or infinity; TypeError for what is no tensor.
     """
-    own = {"x": x} if isinstance(x, torch.Tensor) else dict(x or {})
-    for name, tensor in own.items():
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name!r} is a {type(tensor).__name__}; give torch tensors")
-    known = ((kind, KINDS), (strength, STRENGTHS), (fmt, FORMATS), (axis, tuple(AXES)), (view, VIEWS))
-    for given, accepted in known:
-        if given not in accepted:
-            raise ValueError(f"{given!r} is not one of {', '.join(map(str, accepted))}")
+    own = own_tensors(x)
+    check_choices(
+        kind=(kind, KINDS), strength=(strength, STRENGTHS), fmt=(fmt, FORMATS), axis=(axis, tuple(AXES)),
+        view=(view, VIEWS),
+    )  # fmt: skip
     tensors = {name: prepared(tensor) for name, tensor in own.items()}
     settings = {"data": next(iter(own), kind), "strength": float(strength), "fmt": fmt, "axis": axis, "view": view}
     return OutlierExplorer(tensors, settings, check_language(lang))
@@ -68,19 +63,14 @@ class OutlierExplorer(Explorer):
 
     def __init__(self, own: dict[str, torch.Tensor], settings: dict, lang: str) -> None:
         self._say, self._own = WORDS[lang], own
-        self._records: dict[tuple, OutlierData] = {}
-        self._pictures: dict[tuple, str] = {}
+        self._records, self._pictures = Kept(MOST_KEPT), Kept(MOST_KEPT)
         self.state = OutlierState(**settings)
         self._make_controls()
-        self.readout, self._picture, self.more = (widgets.HTML() for _ in range(3))
-        self._picture.layout.width = "100%"
         children = [
             stylesheet(),
             row(self.controls["data"], self.controls["strength"]),
             row(self.controls["fmt"], self.controls["axis"], self.controls["view"]),
-            self.readout,
-            self._picture,
-            self.more,
+            *self._make_views(),
         ]
         still = lambda: outlier_figure(self.data, self.state.view)  # noqa: E731
         super().__init__(children, still=still, words=lambda: words(self.data))
@@ -96,17 +86,16 @@ class OutlierExplorer(Explorer):
     @property
     def data(self) -> OutlierData:
         """The record of the present state; each setting is measured once."""
-        key = self._key
-        if key not in self._records:
-            if len(self._records) >= MOST_KEPT:
-                self._records.clear()
-            name, strength, fmt, axis = key
+        name, strength, fmt, axis = self._key
+
+        def measured() -> OutlierData:
             x = synthetic(name, strength) if strength is not None else self._own[name]
             label = name if strength is None or name == "none" else f"{name} ×{strength:g}"
             if name == "constant" and strength is not None:
                 label = f"constant ±{strength:g}"
-            self._records[key] = outlier_data(x, fmt, axis, name=f"K ({label})")
-        return self._records[key]
+            return outlier_data(x, fmt, axis, name=f"K ({label})")
+
+        return self._records.get(self._key, measured)
 
     def _make_controls(self) -> None:
         say = self._say
@@ -117,17 +106,11 @@ class OutlierExplorer(Explorer):
             "axis": [(say["per token" if name == "token" else name], name) for name in AXES],
             "view": [(say[name], name) for name in VIEWS],
         }
-        self.controls = {name: self._control(name, options) for name, options in choices.items()}
-
-    def _control(self, name: str, options: list[tuple[str, object]]) -> widgets.Widget:
-        slides = name == "strength"
-        kind = widgets.SelectionSlider if slides else widgets.Dropdown
-        extra = {"continuous_update": False} if slides else {}
-        width = "330px" if name in ("data", "strength") else "250px"
-        control = kind(options=options, description=self._say[name], layout=widgets.Layout(width=width), **extra)
-        control.style.description_width = "72px"
-        control.observe(self._when(lambda change: self._move(**{name: change["new"]})), "value")
-        return control
+        wide = {name: "330px" if name in ("data", "strength") else "250px" for name in choices}
+        self.controls = {
+            name: self._chooser(name, options, slides=name == "strength", width=wide[name])
+            for name, options in choices.items()
+        }
 
     def _show(self) -> None:
         data, state = self.data, self.state
@@ -136,19 +119,8 @@ class OutlierExplorer(Explorer):
                 control.value = getattr(state, name)
             steady = state.data in self._own or state.data == "none"
             self.controls["strength"].layout.visibility = "hidden" if steady else "visible"
-        self.readout.value = status(self._numbers(data))
-        self._picture.value = self._drawn(data)
-        text = f"<pre style='white-space:pre-wrap'>{html.escape(words(data))}</pre>"
-        self.more.value = folded(self._say["as text"], text)
-
-    def _drawn(self, data: OutlierData) -> str:
-        """The picture of the state; the last ones are kept, so that going back and forth costs nothing."""
-        key = (*self._key, self.state.view)
-        if key not in self._pictures:
-            if len(self._pictures) >= MOST_KEPT:
-                self._pictures.clear()
-            self._pictures[key] = outlier_svg(data, self.state.view)
-        return self._pictures[key]
+        drawing = self._pictures.get((*self._key, state.view), lambda: outlier_svg(data, state.view))
+        self._set_views(self._numbers(data), drawing)
 
     def _numbers(self, data: OutlierData) -> str:
         say = self._say
