@@ -74,11 +74,8 @@ class WatchedKernel(RunningKernel):
 
     def _comes(self, stream: str, asked: str) -> bool:
         """Whether a message of the channel soon is one about the request `asked`."""
-        get = {"iopub": self.kc.get_iopub_msg, "shell": self.kc.get_shell_msg}[stream]
-        try:
-            return get(timeout=SLICE)["parent_header"].get("msg_id") == asked
-        except queue.Empty:
-            return False
+        message = self._receive(stream, SLICE)
+        return message is not None and message["parent_header"].get("msg_id") == asked
 
     def stop(self) -> None:
         """End the kernel: nothing in it is worth a farewell."""
@@ -99,44 +96,54 @@ class WatchedKernel(RunningKernel):
         while True:
             self._look()
             self._drain()
-            try:
-                message = self.kc.get_shell_msg(timeout=SLICE)
-            except queue.Empty:
-                continue
-            if message["parent_header"].get("msg_id") == msg_id:
+            message = self._receive("shell", SLICE)
+            if message and message["parent_header"].get("msg_id") == msg_id:
                 self._deadline = time.monotonic() + GRACE
                 return
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
         """The next message of a channel; KernelStopped where nbval would wait on."""
-        get = {"iopub": self.kc.get_iopub_msg, "shell": self.kc.get_shell_msg}[stream]
         while True:
             if stream == "iopub" and self._pending:
                 return self._pending.popleft()
             self._look()
-            try:
-                message = get(timeout=SLICE)
-            except queue.Empty:
-                continue
-            return self._counted(message) if stream == "iopub" else message
+            message = self._receive(stream, SLICE)
+            if message is not None:
+                return message
 
     def _drain(self) -> None:
         """Take what waits on iopub: its queue is short, and a full one loses messages."""
+        while (message := self._receive("iopub", 0)) is not None:
+            self._pending.append(message)
+
+    def _receive(self, stream: str, seconds: float) -> dict[str, Any] | None:
+        """The next message of a channel that is one, or None. Whatever else comes there is dropped, and counted."""
+        get = {"iopub": self.kc.get_iopub_msg, "shell": self.kc.get_shell_msg}[stream]
         while True:
             try:
-                self._pending.append(self._counted(self.kc.get_iopub_msg(timeout=0)))
+                message = get(timeout=seconds)
             except queue.Empty:
-                return
+                return None
+            except Exception:  # no JSON, a wrong signature, parts missing: two processes wrote to one socket
+                message = None
+            if well_formed(message):
+                return self._counted(message) if stream == "iopub" else message
+            self._count_one()
+
+    def _count_one(self) -> None:
+        self._messages += 1
+        if self._messages > KERNEL_MESSAGES:
+            raise KernelStopped("output")
 
     def _counted(self, message: dict[str, Any]) -> dict[str, Any]:
         content = message["content"]
-        self._messages += 1
+        self._count_one()
         if message["msg_type"] == "stream":
             self._seen += len(content.get("text", ""))
             content["text"] = ""  # prints are no part of a grade
         else:
             self._seen += sum(len(str(value)) for value in content.values())
-        if self._seen > CELL_OUTPUT or self._messages > KERNEL_MESSAGES:
+        if self._seen > CELL_OUTPUT:
             raise KernelStopped("output")
         return message
 
@@ -156,3 +163,27 @@ class WatchedKernel(RunningKernel):
                 raise KernelStopped("memory")
             if strangers(Path(Provisioner.launch.connection)):
                 raise KernelStopped("output")
+
+
+CONTENT = {  # of the messages that nbval reads: what it takes out of them
+    "status": {"execution_state": str},
+    "stream": {"name": str, "text": str},
+    "display_data": {"data": dict, "metadata": dict},
+    "execute_result": {"data": dict, "metadata": dict, "execution_count": object},
+    "error": {"ename": str, "evalue": str, "traceback": list},
+}
+
+
+def well_formed(message: Any) -> bool:
+    """Whether a message has all that is read of it: a kernel can send whatever it likes.
+
+    >>> well_formed({"msg_type": "stream", "parent_header": {}, "content": {"name": "stdout"}})
+    False
+    """
+    if not isinstance(message, dict) or not isinstance(message.get("msg_type"), str):
+        return False
+    content = message.get("content")
+    if not isinstance(content, dict) or not isinstance(message.get("parent_header"), dict):
+        return False
+    wanted = CONTENT.get(message["msg_type"], {})
+    return all(name in content and isinstance(content[name], kind) for name, kind in wanted.items())

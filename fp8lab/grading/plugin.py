@@ -62,7 +62,7 @@ def pytest_runtest_makereport(item: Any, call: pytest.CallInfo) -> Any:
         return
     status = "ran"
     if problem is not None:
-        status = problem.kind if isinstance(problem, KernelStopped) else "crashed"
+        status = problem.kind if isinstance(problem, KernelStopped) else f"{type(problem).__name__} in the grader"
         item.session.shouldstop = status
     _write({**_event(item), "status": status, "seconds": round(call.duration, 3)})
 

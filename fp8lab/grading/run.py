@@ -106,6 +106,8 @@ def _after(
     name, status = culprit
     if status == "lost":
         raise InfrastructureError("the template of the kernels has ended")
+    if status.endswith(" in the grader"):  # nothing that a kernel sends should lead there
+        raise InfrastructureError(f"{status}, in cell {name!r}")
     if name == PREPARE:
         raise InfrastructureError(f"the grader's own first cell did not run ({status})")
     if name in assembled.drivers:
