@@ -127,8 +127,8 @@ TENSOR = Exercise(
             answers_tensor.element_by_element,
             Text(
                 "You call the scalar encode for every element. The codes are right, and a cache of a million numbers "
-                "takes ten seconds; searchsorted takes milliseconds. Let torch do the loop.",
-                "你对每个元素调用一次标量版的 encode。编码没错，但一百万个数的缓存要花十秒；searchsorted 只要几毫秒。"
+                "takes a minute or more; searchsorted takes a fraction of a second. Let torch do the loop.",
+                "你对每个元素调用一次标量版的 encode。编码没错，但一百万个数的缓存要花一分多钟；searchsorted 用不了一秒。"
                 "把循环交给 torch。",
             ),
         ),
