@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fp8lab.course.feedback import COLOURS
-from fp8lab.course.source import packaged
 from fp8lab.course.text import Text
+from fp8lab.grading.overview import lesson_title
 from fp8lab.grading.verdict import SHOWN, Entry, Mark
 
 WORDS = {
@@ -112,7 +112,7 @@ def _heading(entry: Entry) -> str:
     if not lesson:
         return entry.path
     score = WORDS["points"].format(points=entry.report.points, most=entry.report.max_points).get(lang)
-    return f"{lesson} {packaged(lesson).title[lang]} — {score}"
+    return f"{lesson} {lesson_title(lesson).get(lang)} — {score}"
 
 
 def _about(entry: Entry) -> list[str]:

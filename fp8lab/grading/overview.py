@@ -135,6 +135,7 @@ def lesson_percents(overview: Overview, lesson: str) -> list[float]:
     return [100 * s.points / s.most for s in scores if s.state == "graded" and s.most]
 
 
+@cache
 def lesson_title(lesson: str) -> Text:
     """The title of a lesson; its name when the package does not have it."""
     if lesson in packaged_names():
