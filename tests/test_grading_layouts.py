@@ -231,13 +231,14 @@ def test_a_folder_of_downloads_of_all_kinds(tmp_path):
     put(tmp_path / "in" / "canvas.zip", zipped(CANVAS))
     put(tmp_path / "in" / "moodle.zip", zipped(moodle(MOODLE)))
     put(tmp_path / "in" / "02_encode" / "blackboard.zip", zipped(BLACKBOARD))
-    put(tmp_path / "in" / "zoe" / "hw.ipynb", UNTOUCHED)
+    put(tmp_path / "in" / "plain.zip", zipped({f"{name}/hw.ipynb": UNTOUCHED for name in ("ann", "bob")}))
+    put(tmp_path / "in" / "readme.txt", b"")
     intake = collect(tmp_path / "in")
     assert {(s.place, s.who.layout) for s in intake.submissions} == {
         ("canvas.zip", "canvas"),
         ("moodle.zip", "moodle"),
         ("02_encode/blackboard.zip", "blackboard"),
-        ("", "plain"),
+        ("plain.zip", "plain"),
     }
     assert len(intake.layouts) == 4
 

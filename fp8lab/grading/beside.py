@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from fp8lab.grading.identify import gradable, nameless, student_in_name
+from fp8lab.grading.identify import gradable, lesson_in_name, nameless, student_in_name
 from fp8lab.grading.layouts import canvas, layout_of
 from fp8lab.grading.source import Item, foreign_archive, is_notebook, is_zip
 
 
 def is_platform(works: list[str]) -> bool:
-    """Whether these names are a platform's. One name alone may look like one of Canvas's by chance."""
+    """Whether these names are a platform's for sure: one's own may look like Canvas's, but not of two accounts."""
     layout = layout_of(works)
-    return layout in ("moodle", "blackboard") or (layout == "canvas" and sum(bool(canvas(name)) for name in works) > 1)
+    claims = [claim for name in works if (claim := canvas(name))]
+    several = len({claim.who.id for claim in claims}) > 1 and all(claim.rank > 99 for claim in claims)
+    return layout in ("moodle", "blackboard") or (layout == "canvas" and several)
 
 
 def tops_of(items: Iterable[Item], depth: int) -> dict[str, list[Item]]:
@@ -40,20 +42,23 @@ def files_of(items: Iterable[Item], depth: int) -> list[str]:
     return [name for name in names if is_notebook(name) or is_zip(name)]
 
 
-def labels_of(items: Iterable[Item], depth: int) -> dict[str, list[Item]] | None:
-    """Learner -> notebooks, if this is a class in no platform's layout; None if a file tells nobody's name."""
+def labels_of(items: Iterable[Item], depth: int, strict: bool = False) -> dict[str, list[Item]] | None:
+    """Learner -> notebooks, if this is a class in no platform's layout; None if a file tells nobody's name.
+
+    strict: only a name beside a lesson's is a learner's.
+    """
     labels: dict[str, list[Item]] = defaultdict(list)
     for top, group in tops_of(items, depth).items():
         found = [item for item in group if is_notebook(item.name) and not item.folder]
         if top in gradable() and is_folder(group, depth):
-            inner = labels_of(group, depth + 1)
+            inner = labels_of(group, depth + 1, False)  # the folder tells the lesson
             if inner is None:
                 return None
             for label, below in inner.items():
                 labels[label] += below
         elif is_folder(group, depth):
             labels[top] += found
-        elif found and nameless(stem_of(top)):
+        elif found and (nameless(stem_of(top)) or (strict and lesson_in_name(stem_of(top)) is None)):
             return None
         elif found:
             labels[student_in_name(stem_of(top))] += found

@@ -27,7 +27,7 @@ CANVAS = re.compile(
 )
 MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?$", re.DOTALL)
 BLACKBOARD = re.compile(
-    r"^(?P<head>.+)_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|(?P<receipt>\.txt))$", re.DOTALL
+    r"^(?P<head>.+?)_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|(?P<receipt>\.txt))$", re.DOTALL
 )
 RECEIPT = re.compile(r"\A\ufeff?[^:：\n]+[:：]\s*(?P<name>[^\n]*?)\s*\((?P<login>[^()\n]+)\)\s*$", re.MULTILINE)
 SHOWN = {

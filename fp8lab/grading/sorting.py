@@ -11,15 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
-from fp8lab.course.text import LANGUAGES
 from fp8lab.grading import notebook as notebooks
-from fp8lab.grading.archive import members
-from fp8lab.grading.beside import files_of, is_folder, is_platform, labels_of, stem_of, tops_of, works_of
-from fp8lab.grading.identify import gradable, identify, lesson_in_name, nameless, student_in_name
+from fp8lab.grading.beside import files_of, is_folder, is_platform, stem_of, tops_of, works_of
+from fp8lab.grading.identify import gradable, nameless, student_in_name
 from fp8lab.grading.layouts import Claim, Who, blackboard, canvas, layout_of, moodle, read_receipt, unsure_logins
-from fp8lab.grading.notebook import Unreadable, read_notebook
+from fp8lab.grading.looking import Looker
+from fp8lab.grading.notebook import Unreadable
 from fp8lab.grading.source import Item, foreign_archive, is_notebook, is_zip
 
+PLATFORM, CLASS = "platform", "class"
+DOUBTFUL = "looks like a download of a class beside learners' own work; keep downloads in a folder of their own"
 MOST_OF_ONE = 200  # notebooks in a zip of one learner
 RECEIPT_BYTES = 1 << 20  # a learner's comment of any length is in it
 
@@ -70,47 +71,99 @@ class Sorter:
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.zone = zone
+        self.looker = Looker(zone)
         self.found: list[Submission] = []
         self.strange: list[str] = []
         self.warnings: list[str] = []
-        self._looked: dict[Item, tuple[str | None, str | None, str]] = {}
 
     # ---- containers
 
     def archive(self, item: Item, name: str) -> None:
         """A zip of a class; or of one learner, if a file in it tells no name. Unreadable if it cannot be listed."""
-        inner = members(item, self.zone)
-        depth = self._unwrapped(inner, len(item.path), name)
+        inner = self.looker.inside(item)
+        depth, _ = self.looker.content(item, name, strict=False)
         if any(nameless(stem_of(file)) for file in files_of(inner, depth)):
             self._work(Who(student_in_name(stem_of(name))), inner, None, "")
         else:
-            self.container(inner, depth)
+            self._class(inner, depth, "")
 
     def container(self, items: Iterable[Item], depth: int = 0, place: str = "") -> None:
-        """What lies beside each other, `depth` folders below the submissions."""
+        """What lies beside each other, `depth` folders below the submissions.
+
+        Downloads of whole classes lie beside downloads only. Beside a learner's work, a zip or folder that looks like
+        one may be that of somebody who named things so: it is nobody's, or its own learner's.
+        """
         tops = tops_of(items, depth)
         layout = layout_of(works_of(tops, depth))
         receipts = self._receipts(tops, depth) if layout == "blackboard" else {}
+        claims = {top: _claim(layout, top, place, receipts) for top in tops}
+        kinds = {top: "claimed" if claims[top] else self._kind(tops[top], depth) for top in tops}
+        classes = {top for top, kind in kinds.items() if kind in (PLATFORM, CLASS)}
+        alone = not any(kind in ("claimed", "one") for kind in kinds.values()) and self._distinct(tops, kinds)
         for top, group in tops.items():
-            claim = _claim(layout, top, place, receipts)
-            if claim is not None:
-                self._work(claim.who, group, claim, place)
+            inside = "/".join(filter(None, (place, top)))
+            if claims[top] is not None:
+                self._work(claims[top].who, group, claims[top], place)
+            elif top in classes and not alone:
+                self._doubtful(top, group, kinds[top], depth, place)
+            elif top in gradable() and is_folder(group, depth):
+                refused = [item for item in group if item.problem and len(item.path) == depth + 1]
+                self.found += [self._submission(Who(top), item, None, place) for item in refused]
+                self.container([item for item in group if len(item.path) > depth + 1], depth + 1, inside)
+            elif top in classes and is_folder(group, depth):
+                self.container(group, depth + 1, inside)
             elif is_folder(group, depth):
-                inner = tops_of(group, depth + 1)
-                inside = "/".join(filter(None, (place, top)))
-                if top in gradable() or is_platform(works_of(inner, depth + 1)):
-                    refused = [item for item in group if item.problem and len(item.path) == depth + 1]
-                    self.found += [self._submission(Who(top), item, None, place) for item in refused]
-                    self.container([item for item in group if len(item.path) > depth + 1], depth + 1, inside)
-                else:
-                    who = Who(student_in_name(stem_of(top)) if is_notebook(top) else top)
-                    self._work(who, group, None, place)
+                self._work(Who(student_in_name(stem_of(top)) if is_notebook(top) else top), group, None, place)
             else:
                 for item in group:
-                    self._single(item, place)
+                    self._single(item, place, top in classes)
         self._warn_of_case(tops)
 
-    def _single(self, item: Item, place: str) -> None:
+    def _kind(self, group: list[Item], depth: int) -> str:
+        """What lies under one name: PLATFORM or CLASS, "one" learner's work, or "" for what does not tell."""
+        item = group[0]
+        if is_folder(group, depth):
+            if item.path[depth] in gradable():
+                return ""
+            return PLATFORM if is_platform(works_of(tops_of(group, depth + 1), depth + 1)) else "one"
+        if not is_zip(item.name) or item.problem:
+            return "one" if is_notebook(item.name) else ""
+        try:
+            inner = self.looker.inside(item)
+            start, several = self.looker.content(item, item.name, strict=True)
+        except (Unreadable, OSError):
+            return ""
+        return PLATFORM if is_platform(works_of(tops_of(inner, start), start)) else CLASS if several else "one"
+
+    def _distinct(self, tops: dict[str, list[Item]], kinds: dict[str, str]) -> bool:
+        """Whether no two zips hold the same lesson of the same name: those are learners' who named files alike."""
+        seen: set[tuple[str, str]] = set()
+        for top in (top for top, kind in kinds.items() if kind == CLASS):
+            item = tops[top][0]
+            works = self.looker.works(self.looker.inside(item), self.looker.content(item, item.name, True)[0])
+            if works & seen:
+                return False
+            seen |= works
+        return True
+
+    def _doubtful(self, top: str, group: list[Item], kind: str, depth: int, place: str) -> None:
+        """What looks like a class and lies beside learners' work."""
+        who = Who(student_in_name(stem_of(top)) if not is_folder(group, depth) else top)
+        if kind == CLASS:
+            self.warnings.append(f"{'/'.join(group[0].path[: depth + 1])}: taken for the work of one learner")
+            for item in group:
+                self._work(who, self.looker.inside(item), None, place)
+        else:
+            self._refuse(who, Item(group[0].path[: depth + 1]), DOUBTFUL, place)
+
+    def _class(self, inner: list[Item], depth: int, place: str) -> None:
+        """The content of a zip, from `depth` on; what lies above it beside the folder around everything is told."""
+        tops = tops_of(inner, depth)
+        taken = {item for group in tops.values() for item in group}
+        self.strange += [item.shown for item in inner if item not in taken and not item.folder]
+        self.container(inner, depth, place)
+
+    def _single(self, item: Item, place: str, of_class: bool) -> None:
         """A file beside others, in no platform's layout."""
         who = Who(student_in_name(stem_of(item.name)))
         if is_notebook(item.name) or item.problem:
@@ -119,46 +172,17 @@ class Sorter:
             self._work(who, [item], None, place)
         elif is_zip(item.name):
             try:
-                inner = members(item, self.zone)
+                inner = self.looker.inside(item)
+                start, several = self.looker.content(item, item.name, strict=True)
             except (Unreadable, OSError) as problem:
                 self._refuse(who, item, str(problem), place)
                 return
-            depth = self._unwrapped(inner, len(item.path), item.name)
-            if self._is_class(inner, depth):
-                self.container(inner, depth, item.shown)
+            if several and of_class:
+                self._class(inner, start, item.shown)
             else:
                 self._work(who, inner, None, place)
         else:
             self.strange.append(item.shown)
-
-    def _unwrapped(self, inner: list[Item], depth: int, name: str) -> int:
-        """The depth at which a zip's content begins: below a folder around everything, unless that is a learner's."""
-        tops = tops_of(inner, depth)
-        (top, *others) = works_of(tops, depth) or [""]
-        if others or not top or not is_folder(tops[top], depth) or top in gradable() or moodle(top):
-            return depth
-        if any(nameless(stem_of(name)) for name in files_of(inner, depth + 1)):
-            return depth
-        if top.casefold() != stem_of(name).casefold() and not self._is_class(inner, depth + 1):
-            return depth
-        self.strange += [item.shown for item in inner if len(item.path) == depth + 1 and not item.folder]
-        return depth + 1
-
-    def _is_class(self, inner: list[Item], depth: int) -> bool:
-        """Whether a zip holds the work of several learners."""
-        tops = tops_of(inner, depth)
-        if layout_of(works_of(tops, depth)) != "plain":
-            return True
-        labels = labels_of(inner, depth)
-        if labels is None:
-            return False
-        if sum(is_zip(name) for name in files_of(inner, depth)) > 1:
-            return True
-        of_lesson: dict[str, set[str]] = defaultdict(set)
-        for label, items in labels.items():
-            for item in items:
-                of_lesson[self._look(item, item.name)[0] or ""].add(label)
-        return any(len(of) > 1 for lesson, of in of_lesson.items() if lesson)
 
     def _receipts(self, tops: dict[str, list[Item]], depth: int) -> dict[str, tuple[str, str]]:
         receipts: dict[str, tuple[str, str]] = {}
@@ -209,7 +233,7 @@ class Sorter:
         elif is_zip(item.name):
             before = len(self.found)
             try:
-                inside = members(item, self.zone)
+                inside = self.looker.inside(item)
                 if (count := sum(is_notebook(inner.name) for inner in inside)) > MOST_OF_ONE:
                     raise Unreadable(f"{count:,} notebooks in it; at most {MOST_OF_ONE} of one learner are read")
             except (Unreadable, OSError) as problem:
@@ -234,7 +258,7 @@ class Sorter:
     def _submission(self, who: Who, item: Item, claim: Claim | None, place: str) -> Submission:
         """What can be told about a file without running it."""
         own = claim.file if claim and claim.file and item.name.endswith(claim.file) else item.name
-        lesson, lang, problem = self._look(item, own)
+        lesson, lang, problem = self.looker.look(item, own)
         when, clock, order = item.when, item.clock, (0, item.when or 0.0)
         if who.layout in ("canvas", "moodle"):  # the members carry the time of the download
             when, clock = None, ""
@@ -249,23 +273,6 @@ class Sorter:
         return Submission(
             who.name, item.shown, opened, lesson, lang or "en", problem, when, clock, order, late, who, place
         )
-
-    def _look(self, item: Item, name: str) -> tuple[str | None, str | None, str]:
-        """(lesson, language, problem) of a file."""
-        if item not in self._looked:
-            by_name = lesson_in_name(stem_of(name))
-            spoken = next((part for part in reversed(item.path[:-1]) if part in LANGUAGES), None)
-            try:
-                notebook = read_notebook(item.read(notebooks.MAX_BYTES))
-            except Unreadable as problem:
-                self._looked[item] = by_name, spoken, str(problem)
-            except OSError as problem:
-                self._looked[item] = by_name, spoken, f"cannot be read: {problem.strerror}"
-            else:
-                lesson = identify(notebook, by_name)
-                problem = "" if lesson else "holds no exercise of this course"
-                self._looked[item] = lesson, notebook.lang or spoken, problem
-        return self._looked[item]
 
 
 def _claim(layout: str, name: str, place: str, receipts: dict[str, tuple[str, str]]) -> Claim | None:
