@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from triton_here import WHY, has_triton, owed
 
 from fp8lab.course.check import Check, verdict
 from fp8lab.course.drive import Evidence, gather
@@ -41,10 +42,10 @@ each_need = pytest.mark.parametrize("found, name, needed", needing, ids=lambda x
 
 @pytest.fixture(autouse=True)
 def _kernels_need_triton(request):
-    """Lesson 10 runs kernels. What it does where Triton is missing is for test_lesson_10.py."""
+    """Lesson 10 runs kernels. What it does where Triton is missing is for test_lesson_10_machines.py."""
     found = getattr(request.node, "callspec", None) and request.node.callspec.params.get("found")
-    if found is not None and found.key.startswith("10."):
-        pytest.importorskip("triton", reason="Triton is Linux only: pip install triton")
+    if found is not None and found.key.startswith("10.") and not has_triton() and not owed():
+        pytest.skip(WHY)
 
 
 # ---- the record against itself

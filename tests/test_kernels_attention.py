@@ -7,13 +7,13 @@ import math
 
 import pytest
 import torch
-
-pytest.importorskip("triton", reason="Triton is Linux only: pip install triton")
+from triton_here import needs_triton
 
 from fp8lab.formats import E4M3FN, E5M2, E8M0FNU
 from fp8lab.kernels.attend import attend_in_torch, paged_attention
 from fp8lab.kernels.kvcache import KVCache
 
+pytestmark = needs_triton
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EVERYTHING = 2**31 - 1
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("triton", reason="Triton is Linux only: pip install triton")
+from triton_here import needs_triton
 
 from fp8lab import encode
 
+pytestmark = needs_triton
 SCRIPT = Path(__file__).parent / "kernel_compiler.py"
 CAPABILITIES = (75, 80, 86, 89, 90)
 KERNELS = 51  # 4 kernels x 2 formats x 2 kinds of scales x 3 dtypes, and the merge x 3

@@ -5,8 +5,7 @@ The kernels run under the interpreter, or compiled, on a machine with a GPU.
 
 import pytest
 import torch
-
-pytest.importorskip("triton", reason="Triton is Linux only: pip install triton")
+from triton_here import needs_triton
 
 from fp8lab import decode, kernels
 from fp8lab.formats import E4M3FN, E5M2, E8M0FNU
@@ -14,6 +13,7 @@ from fp8lab.granularity import Group
 from fp8lab.kernels import KVCache, dequantize_group, kernels_run_on, write_kv
 from fp8lab.quantize import quantize
 
+pytestmark = needs_triton
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 STORAGES = [torch.float32, E8M0FNU]

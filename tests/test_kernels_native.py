@@ -6,13 +6,13 @@ themselves need a card.
 
 import pytest
 import torch
-
-pytest.importorskip("triton", reason="Triton is Linux only: pip install triton")
+from triton_here import needs_triton
 
 from fp8lab import decode
 from fp8lab.formats import E4M3FN, E5M2, E8M0FNU
 from fp8lab.kernels import KVCache, available, dequantize_group, paged_attention, quantize_group, write_kv
 
+pytestmark = needs_triton
 CUDA = torch.device("cuda")
 FORMATS = pytest.mark.parametrize("fmt", [E4M3FN, E5M2], ids=lambda f: f.name)
 # A card is not something to install: CI=true skips these, too, unlike tests that lack a tool.

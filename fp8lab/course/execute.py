@@ -149,9 +149,19 @@ def _faults(cell: dict[str, Any], root: Path) -> list[str]:
             found.append(f"shows a path of this machine: {text.strip()[:200]}")
         if _ADDRESS.search(text) and not set(tags) & set(UNCOMPARED):
             found.append(f"shows the address of an object: {text.strip()[:200]}")
-    if "check" in tags and not any(text.startswith(MARKS["right"]) for text in shown):
+    if "check" in tags and any(text.startswith(MARKS["blocked"]) for text in shown):
+        found.append(
+            f"cannot be checked on this machine: {_plain_text(shown[0]).splitlines()[-1].strip()} "
+            "Build this lesson where it can, the others by name (--lesson), or everything but outputs (--no-execute)"
+        )
+    elif "check" in tags and not any(text.startswith(MARKS["right"]) for text in shown):
         found.append(f"checks a solution and does not say right: {' '.join(shown).strip()[:400] or 'no output'}")
     return [f"cell {cell['id']} {what}" for what in found]
+
+
+def _plain_text(shown: str) -> str:
+    """What `output_text` says before it goes on in HTML."""
+    return shown.split("\n<")[0]
 
 
 def output_text(output: dict[str, Any]) -> str:

@@ -39,6 +39,10 @@ COMPILED = Text(
     "Kernels are compiled for this GPU: {card} ({capability}).",
     "内核为这块 GPU 编译：{card}（{capability}）。",
 )
+OUTSIDE = Text(
+    "the kernel read or wrote memory that is not its own; CUDA is lost to this process. Restart it, run from the top.",
+    "内核读写了不属于它的内存，这个进程里的 CUDA 已经不可用。请重启内核进程，从头运行。",
+)
 
 
 class InTorch:
@@ -68,9 +72,17 @@ class Named:
 
 
 def device() -> torch.device:
-    """Where kernels run here: the GPU, unless the interpreter was asked for."""
-    on_gpu = torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET", "0") in ("", "0")
-    return torch.device("cuda" if on_gpu else "cpu")
+    """Where kernels run here: the GPU that they are compiled for, and else the CPU, under the interpreter.
+
+    What counts is how the kernels were decorated, not what TRITON_INTERPRET says by now.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    try:
+        from fp8lab.kernels.bits import INTERPRETED
+    except ImportError:  # no Triton: the answers in torch run anywhere
+        return torch.device("cpu")
+    return torch.device("cpu" if INTERPRETED else "cuda")
 
 
 def where_kernels_run(lang: str) -> str:
@@ -88,7 +100,7 @@ def prepare() -> None:
     Raises NotHere when Triton is missing, and when it was imported without its interpreter.
     """
     if "triton" not in sys.modules and not torch.cuda.is_available():
-        os.environ.setdefault("TRITON_INTERPRET", "1")
+        os.environ["TRITON_INTERPRET"] = "1"  # also in the place of "0": nothing could be compiled for
     from fp8lab.kernels.available import why_not
 
     try:
@@ -114,6 +126,8 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> 
     with quiet():
         try:
             kernel[grid](*args, **constants)
+            if torch.cuda.is_initialized():  # a launch returns early: its error belongs here, not further on
+                torch.cuda.synchronize()
         except Exception as problem:
             raise _innermost(problem) from None
 
@@ -140,7 +154,9 @@ def refuse_untouched(kernel: Any) -> None:
 
 
 def _innermost(problem: BaseException) -> BaseException:
-    """What the learner's line raised, out of the interpreter's wrapping."""
+    """What the learner's line raised, out of the interpreter's wrapping; and what a fault on a GPU means."""
     while type(problem).__name__ == "InterpreterError" and problem.__cause__ is not None:
         problem = problem.__cause__
+    if any(word in str(problem) for word in ("illegal memory access", "misaligned address")):
+        return RuntimeError(f"{str(problem).splitlines()[0]}: {OUTSIDE.en} / {OUTSIDE.zh}")
     return problem

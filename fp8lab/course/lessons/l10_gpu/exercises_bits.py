@@ -10,7 +10,8 @@ from fp8lab.course.lessons.l10_gpu.driving import DRIVES
 from fp8lab.course.lessons.l10_gpu.shown import by_number, named
 from fp8lab.course.text import Text
 
-# On a card from sm_89 on the native cast is right: there it is no mistake that a check could find.
+# Compiled for a card the native cast is right (sm_90), rounds twice (sm_89, by way of float16) or is refused (below):
+# only the interpreter's has a name of its own.
 NATIVE = {} if torch.cuda.is_available() else {
     "native cast": Text(
         "You use Triton's own cast. Under the interpreter it is wrong (ties go away from zero, 500 becomes 256: "
