@@ -3,8 +3,8 @@
     python benchmarks/redraw.py
 
 Every explorer is moved through many settings, each new to it, in this process: what the kernel does, without the way to
-the browser. About one redraw in ten also pays for a full garbage collection (130 ms in a kernel that has loaded
-torch). A setting that was seen before is timed apart; explorers that keep their pictures answer it at once.
+the browser (`redraw_browser.py` has that). A setting that was seen before is timed apart; explorers that keep their
+pictures answer it at once.
 """
 
 from __future__ import annotations

@@ -138,13 +138,19 @@ class Learner:
         name = name or f"notebook{len(list(self.lab.folder.iterdir()))}.ipynb"
         (self.lab.folder / name).write_text(json.dumps(notebook), encoding="utf-8")
         self.lab.use_theme(theme)
-        page = self._browser.new_page(viewport={"width": size[0], "height": size[1]}, device_scale_factor=1.5)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self._pages.append(page)
+        page = self.blank(size)
         page.goto(f"{self.lab.url}/doc/tree/{name}?reset")
         opened = NotebookPage(page, notebook)
         opened.wait_idle()
         return opened
+
+    def blank(self, size=(1280, 900)):
+        """An empty page whose errors count."""
+        page = self._browser.new_page(viewport={"width": size[0], "height": size[1]}, device_scale_factor=1.5)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self._pages.append(page)
+        return page
 
     def close(self) -> None:
         for page in self._pages:
@@ -291,7 +297,7 @@ def chromium(lab):
 
 @pytest.fixture
 def learner(lab, chromium):
-    """A page for one test. JavaScript errors of the page fail the test."""
+    """A page for one test. Errors in the page's JavaScript and in its console fail the test."""
     somebody = Learner(lab, chromium)
     yield somebody
     somebody.close()

@@ -11,6 +11,7 @@ new picture was painted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 WAIT_SECONDS = 30
@@ -86,10 +87,32 @@ class Redraws:
         """What the picture shows, in words."""
         return self._cell.locator(".fp8-explorer svg").first.get_attribute("aria-label")
 
+    def drawing(self) -> str:
+        """The picture itself."""
+        return self._cell.locator(".fp8-explorer svg").first.inner_html()
+
+    def problems(self) -> list[str]:
+        """Errors below the cell: tracebacks, what was written to stderr, widgets that could not be shown."""
+        shown = self._cell.locator("[data-mime-type*='stderr'], [data-mime-type*='vnd.jupyter.error']")
+        return [*shown.all_inner_texts(), *self._cell.get_by_text("Error displaying widget").all_inner_texts()]
+
+
+def quantile(milliseconds: list[float], share: float) -> float:
+    """The smallest time within which at least `share` of the redraws were done (nearest rank).
+
+    >>> quantile([40.0, 10.0, 30.0, 20.0], 0.5), quantile([1.0], 0.95)
+    (20.0, 1.0)
+    """
+    ordered = sorted(milliseconds)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
 
 def quantiles(milliseconds: list[float]) -> str:
-    """"median 81 ms, 95 % within 120 ms, slowest 210 ms (of 57)"."""
-    ordered = sorted(milliseconds)
-    late = ordered[min(int(0.95 * len(ordered)), len(ordered) - 1)]
-    middle = ordered[len(ordered) // 2]
-    return f"median {middle:.0f} ms, 95 % within {late:.0f} ms, slowest {ordered[-1]:.0f} ms (of {len(ordered)})"
+    """In words.
+
+    >>> quantiles([10.0, 20.0, 30.0])
+    'median 20 ms, 95 % within 30 ms, slowest 30 ms (of 3)'
+    """
+    middle, late = quantile(milliseconds, 0.5), quantile(milliseconds, 0.95)
+    slowest = f"slowest {max(milliseconds):.0f} ms (of {len(milliseconds)})"
+    return f"median {middle:.0f} ms, 95 % within {late:.0f} ms, {slowest}"

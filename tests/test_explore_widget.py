@@ -1,4 +1,4 @@
-"""What all explorers share: results are kept, garbage waits until the picture is shown, wrong choices say what there is."""
+"""What all explorers share: results are kept, garbage waits for the picture, wrong choices are named."""
 
 from __future__ import annotations
 
