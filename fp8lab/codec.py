@@ -21,6 +21,7 @@ same two functions in compiled form.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import torch
@@ -172,5 +173,19 @@ def _look_up(codes: torch.Tensor, fmt: FloatFormat, values: torch.Tensor) -> Non
 
 
 def _gather(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> None:
-    for here in _blocks(index, _DECODE_BLOCK):
-        torch.index_select(table, 0, index[here].to(torch.int32), out=values[here])
+    """torch looks up on one core (`take` and `gather` use more, and need more time on each): so threads of our own."""
+    blocks = list(_blocks(index, _DECODE_BLOCK))
+    workers = max(1, min(torch.get_num_threads(), len(blocks) // 8))  # starting one costs as much as two blocks
+    mode = torch.inference_mode if values.is_inference() else torch.no_grad  # not inherited by a new thread
+
+    def look_up(worker: int) -> None:
+        with mode():
+            for here in blocks[worker::workers]:
+                torch.index_select(table, 0, index[here].to(torch.int32), out=values[here])
+
+    if workers == 1:
+        return look_up(0)
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = pool.map(look_up, range(1, workers))
+        look_up(0)
+        list(others)  # raises what a thread raised

@@ -9,15 +9,18 @@ and the same scales as the plain way, bit for bit: code = RNE(float32(x / scale)
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from fp8lab import native
 from fp8lab.compiled import dequantize_compiled, quantize_compiled
 from fp8lab.elements import ElementFormat, decode_elements, encode_elements
-from fp8lab.scales import StorageFormat, load, store
+from fp8lab.formats import E4M3FN
+from fp8lab.scales import StorageFormat, largest_scale, load, store
 
-BLOCK_VALUES = 1 << 19  # float32 values worked on at a time, 2 MiB: best of 2^14 to 2^22 (benchmarks/grouped.py)
-ROUNDS_DOWN = 1 + 2.0**-7  # this much above the largest finite value still rounds to it, in all 8-bit formats
+BLOCK_VALUES = 1 << 17  # float32 values worked on at a time by a thread, 0.5 MiB: with the input, in its cache
+FEW_VALUES = 1 << 15  # a smaller block would be slower, and save no memory worth speaking of
 
 
 def group_size_of_rows(shape: tuple[int, ...], blocks: tuple[int, ...]) -> int:
@@ -62,21 +65,22 @@ def quantize_rows(
     x, codes, stored = x.reshape(-1, width), codes.view(-1, width), stored.view(-1, stored.shape[-1])
     if compiled and x.device.type == "cpu":
         return native.quantize(x.contiguous(), codes, stored, size, fmt, storage)
+    qmax = float(fmt.max_finite)
+    # A scale that is not capped is at most 2^-8 too small: below this, everything rounds to max_finite or less.
+    inside = qmax * largest_scale(storage, qmax) if storage != E4M3FN else 0.0
     rows = _rows_at_a_time(x, compiled and plain)
-    buffer = (
-        None if compiled and plain else torch.empty(min(rows, len(x)) * width, dtype=torch.float32, device=x.device)
-    )
-    for top in range(0, len(x), rows):
-        here = slice(top, top + rows)
-        for columns, groups, length in _parts(width, size):
-            values = x[here, columns].unflatten(-1, (-1, length))  # [rows, groups, length]
-            target, kept = codes[here, columns].unflatten(-1, (-1, length)), stored[here, groups]
-            work = None if buffer is None else buffer[: values.numel()].view(values.shape)
+    room = 0 if compiled and plain else min(rows, len(x)) * width
+    buffer = torch.empty(room, dtype=torch.float32, device=x.device)
+    for columns, groups, length in _parts(width, size):
+        values, target = (t[:, columns].unflatten(-1, (-1, length)).split(rows) for t in (x, codes))
+        work = None if not room else buffer[: values[0].numel()].view(values[0].shape)
+        for block, block_codes, kept in zip(values, target, stored[:, groups].split(rows)):
+            here = work if block is not values[-1] or work is None else work[: len(block)]
             if compiled:
-                wide = values if plain else work.copy_(values)
-                finite = bool(quantize_compiled(wide, target, kept, fmt, storage).isfinite())
+                wide = block if plain else here.copy_(block)
+                finite = bool(quantize_compiled(wide, block_codes, kept, fmt, storage).isfinite())
             else:
-                finite = _quantize_block(values, target, kept, work, fmt, storage)
+                finite = _quantize_block(block, block_codes, kept, here, fmt, storage, qmax, inside)
             if not finite:
                 return False
     return True
@@ -85,20 +89,21 @@ def quantize_rows(
 def _rows_at_a_time(x: torch.Tensor, whole: bool) -> int:
     if whole or x.device.type != "cpu":
         return len(x)
-    return max(1, BLOCK_VALUES * min(x.element_size(), 4) // (4 * x.shape[-1]))  # the buffer: small beside x
+    little = max(x.nbytes // 128, FEW_VALUES)  # float32 values that take 1/32 of the memory of x
+    return max(1, min(BLOCK_VALUES * torch.get_num_threads(), little) // x.shape[-1])
 
 
-def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage: StorageFormat) -> bool:
+def _quantize_block(values, target, kept, work, fmt: ElementFormat, storage, qmax: float, inside: float) -> bool:
     """One block, [rows, groups, length], by way of one buffer of its shape that stays in the cache."""
     plain = values.dtype == torch.float32
-    absmax = torch.abs(values, out=work).amax(-1) if plain else work.copy_(values).abs_().amax(-1)
-    if not bool(absmax.amax().isfinite()):
+    absmax = (torch.abs(values, out=work) if plain else work.copy_(values).abs_()).amax(-1)
+    smallest, largest = (bound.item() for bound in absmax.aminmax())
+    if not math.isfinite(largest):
         return False
-    kept.copy_(scales_of_absmax(absmax, storage, float(fmt.max_finite)))
+    kept.copy_(scales_of_absmax(absmax, storage, qmax) if smallest == 0 else store(absmax / qmax, storage, qmax))
     divisor = load(kept, storage).unsqueeze(-1)
-    inside = float((absmax / divisor.squeeze(-1)).amax()) <= fmt.max_finite * ROUNDS_DOWN
     scaled = torch.div(values, divisor, out=work) if plain else work.copy_(values).div_(divisor)
-    encode_elements(scaled, fmt, out=target, inside=inside)
+    encode_elements(scaled, fmt, out=target, inside=largest <= inside)
     return True
 
 

@@ -17,6 +17,7 @@ float16 is refused: below 6e-5 it keeps fewer and fewer bits, below 3e-8 nothing
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 
@@ -68,6 +69,7 @@ def smallest_scale(storage: StorageFormat) -> float:
     return 2.0**-9 if storage == E4M3FN else SCALE_FLOOR
 
 
+@cache
 def largest_scale(storage: StorageFormat, qmax: float) -> float:
     """Largest storable scale for which qmax x scale is still a finite float32.
 

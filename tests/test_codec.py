@@ -12,7 +12,7 @@ from oracles import exact as oracle
 from oracles import foreign
 
 from fp8lab import decode, encode
-from fp8lab.formats import FORMATS, bracket
+from fp8lab.formats import FORMATS, FloatFormat, bracket, decode_table
 
 NAMES = list(FORMATS)
 MODES = ("nearest_even", "nearest_away", "toward_zero", "toward_positive")
@@ -188,6 +188,22 @@ def test_where_overflow_begins():
     assert encode([1e9, -1e9], "E2M1FN").tolist() == [0x7, 0xF]
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_many_codes_on_several_threads(mode):
+    """Blocks are dealt out to threads, which know nothing of the mode of the caller."""
+    before = torch.get_num_threads()
+    with mode():
+        codes = torch.arange((3 << 20) + 5).to(torch.uint8)
+        try:
+            torch.set_num_threads(3)
+            values, again = decode(codes), torch.empty(codes.shape)
+            decode(codes, out=again)
+        finally:
+            torch.set_num_threads(before)
+        want = decode_table().view(torch.int32)[codes.long()]
+        assert torch.equal(values.view(torch.int32), want) and torch.equal(again.view(torch.int32), want)
+
+
 def test_signs():
     assert encode([-0.0, -1e-9, math.nan]).tolist() == [0x80, 0x80, 0x7F]
     assert encode(torch.tensor([-math.nan]).copysign(torch.tensor(-1.0))).tolist() == [0xFF]
@@ -211,8 +227,6 @@ def test_stochastic_rounding_is_unbiased_and_seeded():
 
 
 def test_a_format_of_ones_own():
-    from fp8lab.formats import FloatFormat, decode_table
-
     ue5m3 = FloatFormat("UE5M3", 5, 3, bias=15, signed=False, special="fn")
     table = decode_table(ue5m3)
     assert encode(table, ue5m3).tolist() == list(range(256))

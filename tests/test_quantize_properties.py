@@ -3,12 +3,15 @@ path."""
 
 from __future__ import annotations
 
+import itertools
+
 import hypothesis.strategies as st
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis.extra import numpy as arrays
 
+from fp8lab import grouped
 from fp8lab.codec import decode
 from fp8lab.formats import E2M1FN, E2M3FN, E3M2FN, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, E8M0FNU
 from fp8lab.quantize import Group, PerChannel, PerHead, PerTensor, PerToken, quantize
@@ -134,6 +137,28 @@ def test_same_bytes_on_every_path(fmt, storage, dtype):
     assert torch.equal(plain.dequantize(), values)
     assert torch.equal(blocked.dequantize(compiled=True), values)
     assert torch.equal(blocked.dequantize(torch.bfloat16, compiled=True), values.to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("storage", [torch.float32, *NARROW, E4M3FN], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+def test_many_blocks_are_one(monkeypatch, storage, dtype):
+    """Blocks of three rows, the last one shorter; groups with a short tail; zeros, huge and tiny groups."""
+    x = torch.randn(2, 25, 70, generator=torch.Generator().manual_seed(4)).to(dtype)
+    x[0, 7:9] = 0.0
+    if storage != E4M3FN:  # which refuses such scales
+        x[1, 3] *= 1e-40
+        x[1, 4:20:3] *= torch.finfo(torch.float32).max / 8
+    for fmt, size in itertools.product((E4M3FN, E5M2, "int8"), (1, 16, 64, 70, 90)):
+        want = quantize(x, fmt, Group(size), scale_format=storage)
+        with monkeypatch.context() as small:
+            small.setattr(grouped, "FEW_VALUES", 3 * 70)
+            assert grouped._rows_at_a_time(x.view(50, 70), whole=False) == 3
+            got = quantize(x, fmt, Group(size), scale_format=storage)
+            values = got.dequantize(dtype)
+        plain = quantize(x.transpose(-1, -2), fmt, Group(size, axis=-2), scale_format=storage).transpose(-1, -2)
+        for other in (got, plain):
+            assert torch.equal(other.codes, want.codes) and torch.equal(other.stored_scales, want.stored_scales)
+        assert torch.equal(values, plain.dequantize(dtype))
 
 
 def test_compiled_refuses_what_it_cannot_do():
