@@ -16,11 +16,12 @@ from typing import Any
 from fp8lab.course.holes import find_holes, without_markers
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.grading import PREPARE
+from fp8lab.grading.given import given
 from fp8lab.grading.pycode import defined_names, shows_only
 
 SKIPPED_TAGS = frozenset(("picture", "widget", "setup"))  # nothing that an exercise rests on is defined there
 WORD = re.compile(r"[^\W\d]\w*")
-FIRST = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, globals())"
+FIRST = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, {given!r}, globals())"
 DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {seed}, {nonce!r})"
 
 
@@ -49,7 +50,7 @@ class Assembled:
 
 def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = frozenset()) -> Assembled:
     """The notebook of `plan` that drives the keys in `drive` and leaves out the code of the cells in `without`."""
-    cells = [_code(PREPARE, "ours", FIRST.format(lesson=plan.lesson.name))]
+    cells = [_code(PREPARE, "ours", FIRST.format(lesson=plan.lesson.name, given=_given(plan.lesson)))]
     drivers: dict[str, tuple[str, str]] = {}
     answers: dict[str, str] = {}
     for cell in plan.lesson.cells:
@@ -63,9 +64,14 @@ def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = froze
                 name, nonce = f"drive {key}", secrets.token_hex(16)
                 drivers[name] = key, nonce
                 cells.append(_code(name, "driver", DRIVE.format(key=key, seed=plan.seed, nonce=nonce)))
-        elif cell.kind == "code" and cell.role == "code" and _is_run(cell, without):
+        elif _is_shared(cell, without):
             cells.append(_code(cell.id, "lesson", cell.source))
     return Assembled(_notebook(_without_shows(cells)), drivers, answers)
+
+
+def _given(lesson: Lesson) -> tuple[str, ...]:
+    """The modules of fp8lab that answers of the lesson may use: what its own cells use."""
+    return given(cell.source for cell in lesson.cells if cell.role == "exercise" or _is_shared(cell, frozenset()))
 
 
 def _without_shows(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -86,8 +92,10 @@ def solved(cell: Cell) -> str:
     return without_markers(cell.source, find_holes(cell.source)[0])
 
 
-def _is_run(cell: Cell, without: frozenset[str]) -> bool:
-    return cell.id not in without and not SKIPPED_TAGS & set(cell.tags)
+def _is_shared(cell: Cell, without: frozenset[str]) -> bool:
+    """Whether a cell of the lesson's own is run, so that exercises may rest on it."""
+    is_code = cell.kind == "code" and cell.role == "code"
+    return is_code and cell.id not in without and not SKIPPED_TAGS & set(cell.tags)
 
 
 def _code(name: str, role: str, source: str) -> dict[str, Any]:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from fp8lab.course.drive import ErrorReport, Evidence, gather
+import numpy
+import torch
+
+from fp8lab.course.drive import Drive, ErrorReport, Evidence, gather
 from fp8lab.course.registry import lesson_drives
 from fp8lab.grading import EVIDENCE_MIME
+from fp8lab.grading.seal import Seal
 
 STREAM_LIMIT = 200_000  # characters of stdout and of stderr that leave the kernel; prints are no part of a grade
 
@@ -47,13 +52,17 @@ class CappedStream:
         return getattr(self._stream, name)
 
 
-def prepare(lesson: str, namespace: dict[str, Any]) -> None:
-    """The first cell: what the setup cell of a lesson leaves behind, streams capped, last expressions not shown."""
+def prepare(lesson: str, given: tuple[str, ...], namespace: dict[str, Any]) -> None:
+    """The first cell: what the setup cell of a lesson leaves behind, streams capped, last expressions not shown.
+
+    given: the modules of fp8lab that the lesson lays open; the others are closed for the cells that come.
+    """
     from IPython import get_ipython
 
     shell = get_ipython()
     shell.ast_node_interactivity = "none"
-    shell.fp8lab_drive = _driver(lesson_drives(lesson), shell.display_pub.publish)
+    seal = Seal(given)
+    shell.fp8lab_drive = _driver(lesson_drives(lesson), shell.display_pub.publish, seal)
     sys.stdout, sys.stderr = CappedStream(sys.stdout), CappedStream(sys.stderr)
     import importlib.util
     import pathlib
@@ -62,17 +71,70 @@ def prepare(lesson: str, namespace: dict[str, Any]) -> None:
 
     modules = {"importlib": importlib, "pathlib": pathlib, "site": site, "subprocess": subprocess, "sys": sys}
     namespace.update(modules, check=InertCheck())
+    seal.close()
 
 
-def _driver(drives: dict[str, Any], publish: Callable[..., Any]) -> Callable[..., None]:
+def _driver(drives: dict[str, Any], publish: Callable[..., Any], seal: Seal) -> Callable[..., None]:
     """The function that a driver cell calls; it holds on to what it needs, whatever becomes of sys.modules."""
 
     def drive(key: str, namespace: dict[str, Any], seed: int, nonce: str) -> None:
         name = drives[key].name
+        remarks = []
         if name in namespace:
-            evidence = gather(drives[key], namespace[name], seed)
+            watched = Watched(drives[key], seed)
+            evidence = gather(watched.drive, namespace[name], seed)
+            remarks = watched.remarks()
         else:
             evidence = Evidence(key, "error", error=ErrorReport("NameError", f"name '{name}' is not defined"))
-        publish({EVIDENCE_MIME: {"nonce": nonce, "evidence": evidence.to_json()}})
+        seal.shut()
+        remarks += [f"for review: tried to reach {', '.join(seal.reached)}"] if seal.reached else []
+        seal.reached.clear()
+        publish({EVIDENCE_MIME: {"nonce": nonce, "evidence": evidence.to_json(), "remarks": remarks}})
 
     return drive
+
+
+class Watched:
+    """A Drive that keeps the inputs it gives out, to see what has become of them. The same seed makes the same ones."""
+
+    def __init__(self, drive: Drive, seed: int) -> None:
+        self.drive = replace(drive, inputs=self._given)
+        self._inputs, self._seed = drive.inputs, seed
+        self._kept: dict[str, Any] | None = None
+
+    def _given(self, seed: int) -> dict[str, Any]:
+        self._kept = self._inputs(seed)
+        return self._kept
+
+    def remarks(self) -> list[str]:
+        """What the instructor and the learner should hear about the answer, right or wrong."""
+        if self._kept is None:
+            return []
+        fresh = self._inputs(self._seed)
+        changed = sorted(str(name) for name in fresh if not unchanged(fresh[name], self._kept.get(name)))
+        return [f"changes its input {', '.join(changed)}"] if changed else []
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether arrays, tensors and numbers, alone or in lists and dicts, are the same bit for bit. Others count as same.
+
+    >>> unchanged([1.5, {"x": numpy.zeros(2)}], [1.5, {"x": numpy.ones(2)}]), unchanged(print, repr)
+    (False, True)
+    """
+    if isinstance(before, torch.Tensor):
+        return isinstance(after, torch.Tensor) and before.shape == after.shape and _bits(before) == _bits(after)
+    if isinstance(before, numpy.ndarray):
+        return isinstance(after, numpy.ndarray) and before.shape == after.shape and before.tobytes() == after.tobytes()
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(unchanged(before[name], after.get(name)) for name in before)
+    if isinstance(before, (list, tuple)):
+        same = isinstance(after, (list, tuple)) and len(before) == len(after)
+        return same and all(unchanged(one, other) for one, other in zip(before, after))
+    if isinstance(before, (int, float, str, bytes)):
+        return isinstance(after, type(before)) and repr(before) == repr(after)
+    return True
+
+
+def _bits(tensor: torch.Tensor) -> bytes:
+    flat = tensor.detach().cpu().contiguous().flatten()
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

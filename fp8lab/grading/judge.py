@@ -23,6 +23,7 @@ from fp8lab.grading.notebook import Unreadable, read_notebook
 from fp8lab.grading.run import Ground, Observed, Shown, observe
 from fp8lab.grading.verdict import Mark, Report
 
+MAX_REMARK = 120  # characters
 AGAIN = ("wrong", "error")  # verdicts that a wrong prerequisite can have caused
 
 
@@ -72,6 +73,7 @@ class _Grading:
         self.lang, self.seed, self.ground = lang, seed, ground
         self.by_key = {key: answer for answer in answers.values() for key in answer.keys}
         self.raised: dict[str, Evidence] = {}  # of exercises that stopped inside one that they call
+        self.remarks: dict[str, tuple[str, ...]] = {}  # by key, of the answer's behaviour
         self.kernels = 0
 
     def marks(self) -> dict[str, Mark]:
@@ -96,7 +98,8 @@ class _Grading:
         answer = self.by_key.get(mark.key)
         if answer is None:
             return mark
-        return replace(mark.noted(*answer.notes), uses=answer.uses, fingerprint=self._fingerprint(mark.key, answer))
+        notes = (*answer.notes, *self.remarks.get(mark.key, ()))
+        return replace(mark.noted(*notes), uses=answer.uses, fingerprint=self._fingerprint(mark.key, answer))
 
     def _fingerprint(self, key: str, answer: Answer) -> Fingerprint | None:
         if not answer.runs:
@@ -118,6 +121,7 @@ class _Grading:
 
     def _judged(self, exercise: Exercise, answer: Answer, shown: Shown, observed: Observed) -> Mark:
         evidence = read_evidence(exercise.key, shown)
+        self.remarks.setdefault(exercise.key, read_remarks(shown))
         if isinstance(evidence, str):
             if shown.error and not shown.evidence:
                 return words.error_mark(exercise, f"{shown.error[0]}: {shown.error[1]}", self.lang)
@@ -222,3 +226,11 @@ def read_evidence(key: str, shown: Shown) -> Evidence | str:
     if evidence.state == "blocked" and not isinstance(evidence.blocked_by, str):
         return "the evidence is malformed: blocked by nothing"
     return replace(evidence, error=error)
+
+
+def read_remarks(shown: Shown) -> tuple[str, ...]:
+    """What the kernel says about the answer's behaviour, for the note. Untrusted: of the form expected, and short."""
+    record = shown.evidence[0] if len(shown.evidence) == 1 and isinstance(shown.evidence[0], dict) else {}
+    remarks = record.get("remarks", []) if record.get("nonce") == shown.nonce else []
+    texts = [text for text in remarks if isinstance(text, str)] if isinstance(remarks, list) else []
+    return tuple("".join(c for c in text[:MAX_REMARK] if c.isprintable()) for text in texts[:2])

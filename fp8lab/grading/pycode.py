@@ -67,6 +67,20 @@ def _bound(statement: ast.stmt) -> set[str]:
     return {name for child in inner for name in _bound(child)}  # if, for, with, try at the top level
 
 
+def imported(source: str, package: str) -> set[str]:
+    """What the cell imports of a package, with the module in front.
+
+    >>> sorted(imported("import fp8lab.codec\\nfrom fp8lab.formats import value", "fp8lab"))
+    ['fp8lab.codec', 'fp8lab.formats.value']
+    """
+    tree = parse(source)
+    if isinstance(tree, SyntaxError):
+        return set()
+    imports = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    names = {name for node in imports for name in _named(node)}
+    return {name for name in names if name.split(".")[0] == package}
+
+
 def shows_only(source: str) -> bool:
     """Whether a cell does nothing but define names, and print or call what it defines itself.
 
