@@ -58,7 +58,7 @@ W = {
     "no_files": Text("All files could be read.", "所有文件都能读取。"),
     "file": Text("file", "文件"),
     "reason": Text("reason", "原因"),
-    "not_notebook": Text("not a notebook", "不是 notebook 文件"),
+    "not_notebook": Text("not a notebook", "不是笔记本文件"),
     "grader_failed": Text("the grader failed; run it again", "评分程序出错，请重新运行"),
     "more_files": Text("{count} more.", "另有 {count} 个。"),
     "table": Text("All learners", "全部学员"),
