@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 import re
@@ -233,6 +234,12 @@ def test_one_byte_two_values():
 def test_a_sorted_table_of_positive_values_is_in_the_order_of_the_codes(desk):
     table = desk.globals["finite_table"](E4M3FN)
     assert [code for number, code in table if number >= 0] == list(range(0x7F))
+
+
+def test_one_nan_among_the_thresholds_leads_half_of_the_look_ups_astray():
+    table = sorted(value(code) for code in range(0xFF))
+    found = [bisect.bisect_left(table, x) for x in VALUES]
+    assert sum(table[i] != x for i, x in zip(found, VALUES)) == 126 and len(VALUES) == 253
 
 
 def test_round_to_odd_makes_the_second_rounding_exact():
