@@ -81,8 +81,9 @@ def fingerprint() -> str:
     """Of everything the result depends on: the code under test, the oracle, the versions of the others."""
     digest = hashlib.sha256(f"{torch.__version__} {ml_dtypes.__version__} {np.__version__} {CHUNK_BITS}".encode())
     folder = Path(rounding.__file__).parent
-    modules = ("float_format", "formats", "rounding", "codec", "codec_arguments", "codec_compiled", "compiling")
-    for path in [*(folder / f"{name}.py" for name in modules), Path(exact.__file__), Path(foreign.__file__)]:
+    names = ("float_format", "formats", "rounding", "codec", "codec_arguments", "codec_compiled")
+    names = [*(f"{name}.py" for name in names), "native/__init__.py", "native/build.py", "native/kernels.cpp"]
+    for path in [*(folder / name for name in names), Path(exact.__file__), Path(foreign.__file__)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Grouped quantization of a KV cache, [2, 8, 4096, 128] in groups of 64: ladder from the double loop to the compiler.
+"""Grouped quantization of a KV cache, [2, 8, 4096, 128] in groups of 64: ladder from the double loop to compiled loops.
 
     python benchmarks/grouped.py [--rounds 15] [--threads 1 2] [--shape 2 8 4096 128] [--skip-compile]
 
@@ -7,7 +7,8 @@ each of them once, the best round counts, and the figure is input bytes per seco
 one write of the input). Codes and scales of every path are compared byte for byte before anything is timed. The double
 loop is timed on a few rows and scaled up. Peak memory is that of a process that does nothing else, input included.
 
-Goals are for float32. The bound on them is 1.58: codes and scales are fewer bytes than a copy (bfloat16: 1.33).
+Goals are for float32. The bound on them is 1.58: codes and scales are fewer bytes than a copy (bfloat16: 1.31). Where
+the copy does not write past the caches it is 2.36 (bfloat16: 1.96): see benchmarks/codec.py.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from fp8lab.quantize import Group, quantize
 def status(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
 quantize(torch.randn(8192, 128, dtype=torch.{dtype}), "E4M3FN", Group({size}))  # pages of code, threads
-ctypes.CDLL(None).malloc_trim(0)  # memory freed since the start would hide what comes now
+trim = ctypes.CDLL(None).malloc_trim
+trim(0)  # memory freed since the start would hide what comes now
 before = status("VmRSS")
 x = torch.empty({shape}, dtype=torch.{dtype})
 for part in x.view(-1, x.shape[-1]).split(4096):
     part.copy_(torch.randn(part.shape))
+trim(0)  # the random numbers are not part of the job
 open("/proc/self/clear_refs", "w").write("5")  # the high-water mark starts again here
 q = quantize(x, "E4M3FN", Group({size}))
 print((status("VmHWM") - before) / x.nbytes)
@@ -184,7 +187,9 @@ def report(x: torch.Tensor, threads: int, rounds: int, compiled: bool) -> None:
     ours = [name for name in ("eager, out=", "compiled, out=") if name in best]
     peers = [best[name] for name in ("torchao", "optimum-quanto") if name in best]
     steps = ", ".join(f"{name[:-6]} {loop / best[name]:.0f}" for name in ours)
-    print(f"  times the double loop: {steps} (goal {LADDER_GOAL})")
+    least = min(loop / best[name] for name in ours)
+    verdict = "" if x.dtype != torch.float32 else ": reached" if least >= LADDER_GOAL else ": MISSED"
+    print(f"  times the double loop: {steps} (goal {LADDER_GOAL}{verdict})")
     if peers:
         print("  faster than every peer: " + ", ".join(f"{name[:-6]} {min(peers) / best[name]:.1f} x" for name in ours))
 
@@ -205,7 +210,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="timed rounds, the best of which counts")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="numbers of threads to measure with")
     parser.add_argument("--shape", type=int, nargs="+", default=[2, 8, 4096, 128], help="shape of the cache")
-    parser.add_argument("--skip-compile", action="store_true", help="leave torch.compile out (no C++ compiler here)")
+    parser.add_argument(
+        "--skip-compile", action="store_true", help="leave the compiled path out (no C++ compiler here)"
+    )
     options = parser.parse_args()
     for threads in options.threads:
         for dtype in (torch.float32, torch.bfloat16):

@@ -47,7 +47,7 @@ def encode(x, fmt: FloatFormat | str = E4M3FN, *, overflow: str = "saturate", ou
     if source.numel() and source.device.type == "cpu":
         native.encode(source, target, fmt, overflow)
     elif source.numel():
-        run_compiled(fused_encoder(fmt, overflow), source.float(), target)
+        run_compiled(fused_encoder(fmt, overflow), source, target)
     return codes if codes.is_contiguous() else codes.copy_(target.view(x.shape))
 
 
@@ -70,10 +70,10 @@ def decode(codes, fmt: FloatFormat | str = E4M3FN, *, out: torch.Tensor | None =
 
 @cache
 def fused_encoder(fmt: FloatFormat, overflow: str) -> Callable:
-    """The eager arithmetic under torch.compile, (float32 source, uint8 target), for `run_compiled`: any device."""
+    """The eager arithmetic under torch.compile, (source, uint8 target), for `run_compiled`: any device."""
 
     def encoder(source, target):
-        target.copy_(encode_nearest(source, fmt, overflow))
+        target.copy_(encode_nearest(source.float(), fmt, overflow))
 
     return compile_alone(encoder)
 
