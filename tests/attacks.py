@@ -144,23 +144,62 @@ def skip_comments() -> Notebook:
 
 
 def reference_read(package: str) -> Notebook:
-    """1.4 answered with the reference, imported or read from wherever it lies; garbage where it cannot be had."""
+    """1.4 answered with the reference, from wherever it lies, by another Python; garbage where it cannot be had."""
     return (
         Notebook()
         .garbage()
         .write(
             "1.4",
             f"""
-import importlib, pathlib, sys
+import json, pathlib, subprocess, sys
 def decode_byte(byte): return 0.0
-try:
-    decode_byte = importlib.import_module("fp8lab.course.lessons.l01_decode.answers_bytes").decode_byte
-except ImportError:
-    for _file in pathlib.Path({package!r}).rglob("answers_bytes.py"):
-        for _name in [name for name in sys.modules if name.split(".")[0] == "fp8lab"]:
-            del sys.modules[_name]
-        sys.path.insert(0, str(_file.parents[4]))
-        decode_byte = importlib.import_module("fp8lab.course.lessons.l01_decode.answers_bytes").decode_byte
+_code = (
+    "import json, sys; sys.path.insert(0, sys.argv[1])\\n"
+    "from fp8lab.course.lessons.l01_decode.answers_bytes import decode_byte\\n"
+    "print(json.dumps([decode_byte(b) for b in range(256)]))"
+)
+for _file in pathlib.Path({package!r}).rglob("answers_bytes.py"):
+    _said = subprocess.run([sys.executable, "-c", _code, str(_file.parents[4])], capture_output=True).stdout
+    _table = json.loads(_said)
+    decode_byte = lambda byte: _table[byte]
 """.strip(),
         )
     )
+
+
+BUILT_NAMES = {  # ways to fp8lab's own numbers that name neither the module nor the way; `value` is theirs then
+    "importlib": """
+value = getattr(getattr(importlib, "import" + "_module")("fp8" + "lab.formats"), "va" + "lue")""",
+    "__import__": """
+value = __builtins__["__imp" + "ort__"]("fp8" + "lab.formats", fromlist=["x"]).value if isinstance(__builtins__, dict) \
+    else getattr(__builtins__, "__imp" + "ort__")("fp8" + "lab.formats", fromlist=["x"]).value""",
+    "pkgutil": "import pkgutil\nvalue = pkgutil.resolve_name('fp8' + 'lab.formats:value')",
+    "pydoc": "import pydoc\nvalue = pydoc.locate('fp8' + 'lab.formats.value')",
+    "lookup": "import fp8lab as course\nvalue = getattr(course, 'get_' + 'format')('E4M3FN') and course.formats.value",
+    "modules": "value = getattr(sys, 'mod' + 'ules')['fp8' + 'lab.formats'].value",
+    "driving": """
+value = [d for d in importlib.import_module("fp8" + "lab.course.lessons.l01_decode.driving_faults").known_faults()][0]
+value = value.decode""",
+    "file": """
+import glob
+_file = next(f for p in sys.path for f in glob.glob(p + "/fp8" + "lab/formats.py"))
+_space = {"__name__": "formats"}
+eval(compile(open(_file).read(), "x", "ex" + "ec"), _space)
+value = _space["value"]""",
+    "descriptor": """
+import glob, os
+_folder = next(f for p in sys.path for f in glob.glob(p + "/fp8" + "lab"))
+os.chdir(_folder)
+_space = {"__name__": "formats"}
+eval(compile(open("formats.py").read(), "x", "ex" + "ec"), _space)
+value = _space["value"]""",
+}
+
+
+def by_a_built_name(way: str) -> Notebook:
+    """1.2 and 1.4 answered with what fp8lab knows, if `way` leads there; else garbage."""
+    own = "\n".join(f"    {line}" for line in way.strip().splitlines())
+    code = f"import sys, importlib\ntry:\n{own}\nexcept Exception:\n    value = lambda code: 0.0"
+    notebook = Notebook().garbage()
+    notebook.write("1.2", f"{code}\ndef normal_value(s, e, m):\n    return value(s << 7 | e << 3 | m)")
+    return notebook.write("1.4", f"{code}\ndef decode_byte(byte):\n    return value(byte)")

@@ -124,11 +124,15 @@ def same_code(first: str, second: str) -> bool:
         return False
 
 
+COMPUTED = "getattr with a computed name"
 REACHES = frozenset(  # names by which code gets at the process that grades it, rather than at a number format
     "get_ipython sys.modules sys.settrace sys.setprofile sys._getframe gc.get_objects inspect ctypes importlib "
     "__import__ __builtins__ builtins fp8lab_drive os._exit os.kill os.fork subprocess socket threading atexit "
     "modules settrace setprofile _getframe f_back f_locals f_globals __globals__ __subclasses__ co_filename exec "
-    "concurrent.futures multiprocessing gc".split()
+    "concurrent.futures multiprocessing gc eval compile open vars globals locals __dict__ __code__ __closure__ __mro__ "
+    "__traceback__ __loader__ __spec__ __getattribute__ tb_frame gi_frame f_trace f_trace_lines attrgetter "
+    "methodcaller pkgutil pydoc runpy zipimport pickle marshal _thread start_new_thread linecache torch.load "
+    "torch.package torch.hub settrace_all_threads get_type_hints ForwardRef CodeType FunctionType mock".split()
 )
 
 
@@ -142,7 +146,9 @@ def for_review(source: str) -> tuple[str, ...]:
     if isinstance(tree, SyntaxError):
         return ()
     names = (name for node in ast.walk(tree) for name in _named(node))
-    return tuple(dict.fromkeys(n for n in names if n in REACHES or n == "fp8lab" or n.startswith("fp8lab.")))
+    return tuple(
+        dict.fromkeys(n for n in names if n in REACHES or n in (COMPUTED, "fp8lab") or n.startswith("fp8lab."))
+    )
 
 
 def _named(node: ast.AST) -> list[str]:
@@ -152,6 +158,9 @@ def _named(node: ast.AST) -> list[str]:
         return [*([module] if module in REACHES else []), *(f"{module}.{alias.name}" for alias in node.names)]
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+        literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        return [str(node.args[1].value)] if literal else [COMPUTED]
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return [f"{node.value.id}.{node.attr}", node.attr]
     if isinstance(node, ast.Attribute):
