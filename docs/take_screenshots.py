@@ -24,7 +24,11 @@ EXPLORERS = {
     "rounding-explorer": "from fp8lab.explore import rounding_explorer\nrounding_explorer(464, overflow='nan'{lang})",
     "histogram-explorer": "from fp8lab.explore import histogram_explorer\n"
     "e = histogram_explorer(axis='log'{lang})\ne.state.data = 'outlier channels'\ne",
+    "group-size-explorer": "from fp8lab.explore import groupsize_explorer\n"
+    "groupsize_explorer(way='int8', place=64{lang})",
+    "outlier-map": "from fp8lab.explore import outlier_explorer\noutlier_explorer(strength=20.0{lang})",
 }
+IN_BOTH_LANGUAGES = ("group-size-explorer", "outlier-map")
 IEEE_HABIT = """if exponent == 15:
         return math.nan if mantissa else (-1) ** sign * math.inf
     if exponent == 0:
@@ -72,6 +76,8 @@ def shots() -> dict:
     for theme in ("light", "dark"):
         for name, source in EXPLORERS.items():
             wanted[f"{name}-{theme}"] = lambda someone, s=source, t=theme: explorer_shot(someone, s, t, "en")
+            if name in IN_BOTH_LANGUAGES:
+                wanted[f"{name}-zh-{theme}"] = lambda someone, s=source, t=theme: explorer_shot(someone, s, t, "zh")
         wanted[f"lesson-01-{theme}"] = lambda someone, t=theme: lesson_shot(someone, t, "en")
     wanted["bit-explorer-zh-light"] = lambda someone: explorer_shot(someone, EXPLORERS["bit-explorer"], "light", "zh")
     wanted["lesson-01-zh-dark"] = lambda someone: lesson_shot(someone, "dark", "zh")
@@ -93,7 +99,9 @@ def main(names: list[str]) -> int:
                 picture = Image.open(io.BytesIO(wanted[name](learner))).convert("RGB")
                 learner.close()
                 path = ROOT / "docs" / "screenshots" / f"{name}.png"
-                picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+                # a map's loudest pixels are few, and are to keep their colours
+                method = Image.Quantize.MAXCOVERAGE if "map" in name else Image.Quantize.MEDIANCUT
+                picture.quantize(256, method, dither=Image.Dither.NONE).save(path, optimize=True)
                 print(f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size // 1024} KB")
         finally:
             browser.close()

@@ -125,14 +125,23 @@ class GroupsizeExplorer(Explorer):
             "way": [(say[name], name) for name in WAYS],
             "metric": [(say[name], name) for name in METRICS],
         }
-        self.menus = {name: self._chooser(name, choices[name]) for name in ("way", "metric")}
-        self.menus["data"] = self._chooser("data", choices["data"], self._choose_data)
+        wide, narrow = (
+            "314px",
+            "276px",
+        )  # two rows of three in 900 pixels
+        self.menus = {
+            "data": self._chooser("data", choices["data"], self._choose_data, width=wide),
+            "way": self._chooser("way", choices["way"], width=wide),
+            "metric": self._chooser("metric", choices["metric"], width=narrow),
+        }
         slides = {
             "strength": [(f"{value:g}", value) for value in STRENGTHS],
             "outliers": [(str(value), value) for value in COUNTS],
             "place": self._places(),
         }
-        self.sliders = {name: self._chooser(name, options, slides=True) for name, options in slides.items()}
+        self.sliders = {
+            name: self._chooser(name, options, slides=True, width=narrow) for name, options in slides.items()
+        }
 
     def _place_names(self, data: str) -> tuple[str, ...]:
         return tuple(places_of(tuple(self._own[data].shape if data in self._own else SHAPE)))

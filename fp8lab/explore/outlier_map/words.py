@@ -34,8 +34,8 @@ EN = {
 
 ZH = {
     "data": "数据",
-    "channels": "合成 K：响的通道",
-    "constant": "合成 K：两个通道带常数",
+    "channels": "合成 K：离群通道",
+    "constant": "合成 K：两个通道带常数偏移",
     "token": "合成 K：一个 sink token",
     "none": "合成 K：没有离群值",
     "strength": "强度",
