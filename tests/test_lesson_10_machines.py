@@ -152,7 +152,7 @@ def test_needs_it():
 def test_tests_skip_with_a_reason_and_under_ci_a_linux_without_triton_fails(ci, platform, ends, tmp_path):
     (tmp_path / "test_it.py").write_text(f"import sys\nsys.platform = {platform!r}\n{SKIPPED}")
     paths = [without_triton(tmp_path / "hidden"), str(ROOT / "tests")]
-    environment = {**os.environ, "CI": ci, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "CI": ci, "PYTHONPATH": os.pathsep.join(paths), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c", os.devnull, "test_it.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ends in done.stdout and (WHY in done.stdout) == ("skipped" in ends), done.stdout
