@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 from gpu_benchmark import gpu_benchmark
-from test_kernels_timing import Simulated
+from simulated_card import Simulated
 from torch.overrides import TorchFunctionMode
 from triton_here import needs_triton
 
