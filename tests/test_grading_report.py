@@ -32,7 +32,7 @@ def test_the_head_says_who_what_and_when(tmp_path, mixed):
     assert page.all("html", lang="en")
     head = page.text[:400]
     assert "2026-11-20 12:30" in head and f"{LESSON} What does byte 0x78 mean?" in head
-    assert "20 learners" in head and "8 with full points" in head and "1 files not read" in head
+    assert "20 learners" in head and "8 with full points" in head and "1 file not read" in head
 
 
 def test_histograms_count_everybody_once(tmp_path, mixed):

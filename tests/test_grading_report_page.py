@@ -83,7 +83,7 @@ def test_a_class_of_nobody_and_of_one(tmp_path):
     nobody = report(tmp_path, [], ())
     assert "Nobody has handed in anything" in nobody.text and not nobody.all("svg")
     one = report(tmp_path, [entry("ann", {"1.1": "wrong"})])
-    assert len(one.section("table").rows()) == 1 and "1 learners" in one.text
+    assert len(one.section("table").rows()) == 1 and "1 learner " in one.text and "1 lesson " in one.text
     assert "Nothing to look at" in one.text
 
 
@@ -113,7 +113,7 @@ def test_three_thousand_learners_fit_on_the_page(tmp_path, monkeypatch):
     assert len(page.section("table").rows()) == 3000
     more = [Entry(str(n), kinds[LESSON][0], "x") for n in range(MOST_LEARNERS + 1)]
     page = report(tmp_path / "more", more)
-    assert len(page.section("table").rows()) == MOST_LEARNERS and "1 more learners are in summary.csv" in page.text
+    assert len(page.section("table").rows()) == MOST_LEARNERS and "1 more in summary.csv" in page.text
 
 
 # ---- how it looks

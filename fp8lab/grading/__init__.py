@@ -4,6 +4,8 @@ intake     a folder -> submissions            notebook, harvest, pycode   a file
 assemble   our notebook around their cells    run, plugin, kernel         nbval executes it
 launch     what a kernel may see and use      inside, view                the half that runs beside the learner's code
 judge      evidence -> marks                  batch, cache, report        a class -> tables and feedback
+overview, report_page, pictures   report.html   fingerprint, similar, review   what deserves a second look
+lms        what learning platforms import
 """
 
 EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays

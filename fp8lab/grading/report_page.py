@@ -91,6 +91,10 @@ class _Page:
     def say(self, word: str, **values: object) -> str:
         return html.escape(W[word].get(self.lang).format(**values))
 
+    def counted(self, word: str, number: object, **values: object) -> str:
+        """`say`, with the singular for one where English has another word for it."""
+        return self.say(f"{word}_one" if number == 1 and f"{word}_one" in W else word, **values)
+
     def head(self, flags: Sequence[Flag], when: datetime) -> str:
         seen = self.overview
         made = self.say("made", date=when.strftime("%Y-%m-%d %H:%M"), version=__version__)
@@ -101,7 +105,7 @@ class _Page:
             full = sum(learner.most > 0 and learner.points == learner.most for learner in seen.learners)
             tiles += [(f"{middle(percents):.0f} %", "median"), (f"{100 * seen.passed:.0f} %", "passed_share")]
             tiles += [(full, "full"), (len(flags), "to_review"), (len(seen.unreadable), "unread")]
-        items = "".join(f"<li><b>{value}</b><span>{self.say(word)}</span></li>" for value, word in tiles)
+        items = "".join(f"<li><b>{value}</b><span>{self.counted(word, value)}</span></li>" for value, word in tiles)
         empty = "" if seen.learners else f"<p>{self.say('empty')}</p>"
         return (
             f'<h1>{self.say("title")}</h1><p class="quiet">{made}<br>{html.escape(lessons)}</p>'
@@ -111,7 +115,7 @@ class _Page:
     def marks(self) -> str:
         percents = [learner.percent for learner in self.overview.learners]
         count = len(percents)
-        about = self.say("median_all", value=f"{middle(percents):.0f}", count=count)
+        about = self.counted("median_all", count, value=f"{middle(percents):.0f}", count=count)
         figures = [self._figure(self.say("all_lessons"), about, percents)]
         for lesson, title in self.overview.lessons.items():
             mine = lesson_percents(self.overview, lesson)

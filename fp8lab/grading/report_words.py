@@ -14,6 +14,10 @@ W = {
     "full": Text("with full points", "满分学员"),
     "to_review": Text("flags for review", "待复核项"),
     "unread": Text("files not read", "无法读取的文件"),
+    "learners_one": Text("learner", "学员"),
+    "lessons_one": Text("lesson", "课程"),
+    "to_review_one": Text("flag for review", "待复核项"),
+    "unread_one": Text("file not read", "无法读取的文件"),
     "empty": Text("Nobody has handed in anything, and nobody is expected.", "没有任何提交，也没有名单。"),
     "marks": Text("Points", "得分"),
     "marks_about": Text(
@@ -24,6 +28,7 @@ W = {
     "all_lessons": Text("All lessons", "全部课程"),
     "median_of": Text("median {value} %, {count} of {total} graded", "中位数 {value} %，{total} 人中 {count} 人已评分"),
     "median_all": Text("median {value} %, {count} learners", "中位数 {value} %，共 {count} 人"),
+    "median_all_one": Text("{value} %, {count} learner", "{value} %，共 {count} 人"),
     "exercises": Text("Exercises, hardest first", "练习（由难到易）"),
     "exercises_about": Text(
         "Shares of all learners. The numbers under a bar are learners.", "以全部学员为 100 %。条形下方是人数。"
@@ -68,7 +73,7 @@ W = {
     ),
     "learner": Text("learner", "学员"),
     "points": Text("points", "得分"),
-    "more_learners": Text("{count} more learners are in summary.csv.", "其余 {count} 名学员见 summary.csv。"),
+    "more_learners": Text("{count} more in summary.csv.", "其余 {count} 名学员见 summary.csv。"),
     "filter": Text("find a learner", "查找学员"),
     "sort": Text("sort by this column", "按此列排序"),
     "more_rows": Text("{count} more, less frequent.", "另有 {count} 条，出现较少。"),
