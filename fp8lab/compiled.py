@@ -1,4 +1,4 @@
-"""Grouped quantization under torch.compile: the same codes and scales, written as arithmetic that vectorises.
+"""Grouped quantization under torch.compile, for accelerators: the same codes and scales, as arithmetic that vectorises.
 
 Rounding is that of `fp8lab.rounding.encode_nearest`, whose addition of a magic number a compiler turns into a handful
 of vector instructions. A function is compiled once for each format and layout and then serves any number of rows.

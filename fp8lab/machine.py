@@ -185,8 +185,10 @@ TOOLS = (
     ),
     Tool(
         "C++ compiler",
-        ("g++", "clang++", "cl"),
-        Text("torch.compile on a CPU", "在 CPU 上使用 torch.compile"),
+        ("c++", "g++", "clang++"),
+        Text(
+            "compiled=True and fp8lab.codec_compiled on a CPU", "在 CPU 上使用 compiled=True 和 fp8lab.codec_compiled"
+        ),
         Text(
             "apt-get install g++ (macOS: xcode-select --install)",
             "apt-get install g++（macOS：xcode-select --install）",

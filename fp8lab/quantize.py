@@ -83,8 +83,8 @@ def quantize(
     nonfinite     "raise": ValueError naming the first NaN, inf or value beyond float32. "propagate": the groups that
                   hold one get scale NaN and codes 0 and dequantize to NaN; other groups do not notice
     out           an earlier result of the same shape and formats whose memory is used again
-    compiled      ask for torch.compile (absmax, 8-bit codes, scales along the last axis): the same bytes, seconds
-                  for the first call
+    compiled      ask for compiled loops (absmax, 8-bit codes, scales along the last axis): the same bytes; needs a C++
+                  compiler (on a GPU torch.compile), and a second or two for the first call
 
     TypeError for what is no tensor of float16, bfloat16, float32 or float64. A float8 tensor holds codes already:
     see `QuantizedTensor.from_parts`.

@@ -156,8 +156,9 @@ class QuantizedTensor:
         """code x scale in float32, then rounded to `dtype`. float16 can overflow to inf: that is the caller's choice
         of dtype. TypeError for other dtypes than float16, bfloat16, float32 and float64: integers lose the fractions.
 
-        `out` is filled and returned (its dtype counts). `compiled=True` asks for torch.compile: same values, and the
-        first call takes seconds; it needs 8-bit codes whose scales reach along the last axis only.
+        `out` is filled and returned (its dtype counts). `compiled=True` asks for compiled loops: same values, a second
+        or two for the first call; it needs a C++ compiler (on a GPU torch.compile works with Triton), 8-bit codes and
+        scales along the last axis only.
         """
         if out is not None and tuple(out.shape) != self.shape:
             raise ValueError(f"out has shape {tuple(out.shape)}, the data {self.shape}")
