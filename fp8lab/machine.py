@@ -214,7 +214,24 @@ def tools(lang: str) -> list[Finding]:
         advice = "" if good else f"{tool.purpose.get(lang)}: {tool.advice.get(lang)}"
         value = f"{path or '-'} ({tool.purpose.get(lang)})"
         found.append(Finding("tools", tool.name, "ok" if good else "missing", value, advice))
+        if tool.name == "bubblewrap" and good:
+            found.append(warm_kernels(lang))
     return found
+
+
+def warm_kernels(lang: str) -> Finding:
+    """Whether the grader's kernels can be copies of a template that join a sandbox: tried, with a copy."""
+    name = Text("warm kernels", "预热内核").get(lang)
+    try:
+        from fp8lab.grading.ready import cold_because
+
+        why = cold_because()
+    except ImportError as problem:
+        why = str(problem)
+    if not why:
+        return Finding("tools", name, "ok", Text("the grader's speed", "评分速度").get(lang))
+    slow = Text("every grading kernel starts anew, which takes longer: {why}", "每个评分内核都要从头启动，较慢：{why}")
+    return Finding("tools", name, "note", slow.format(why=why).get(lang))
 
 
 def font(lang: str) -> Finding:
