@@ -1,4 +1,4 @@
-"""Compile the solved kernels of lesson 10 ahead of time, without a GPU: run by test_lesson_10_gpu.py in its own process.
+"""Compile the solved kernels of lesson 10 ahead of time, without a GPU: test_lesson_10_gpu.py runs it on its own.
 
 python lesson_kernel_compiler.py FILE CAPABILITY...     FILE holds the code cells of the solution edition
 """
