@@ -25,8 +25,8 @@ import fp8lab
 NAME = fp8lab.__name__
 ROOT = os.path.dirname(os.path.realpath(fp8lab.__file__))
 LIBRARIES = tuple({os.path.realpath(p) + os.sep for p in (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__))})
-LATE = re.compile(rf"^[ \t]+from ({NAME}\.(?!course)[\w.]+) import", re.MULTILINE)  # inside a function, of numerics
-RUNS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")  # audit events: another program could look
+LATE = re.compile(rf"^[ \t]+from ({NAME}\.(?!course)[\w.]+) import", re.MULTILINE)  # numerics, in a function
+RUNS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")  # audit events
 MOST = 20  # names that are remembered
 
 
