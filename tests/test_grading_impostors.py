@@ -6,6 +6,7 @@ import pytest
 from downloads import OTHER, UNTOUCHED, blackboard, canvas, moodle, put, zipped
 
 from fp8lab.grading.intake import collect
+from fp8lab.grading.layouts import layout_of
 
 EVIL = {
     "canvas": canvas(
@@ -82,3 +83,17 @@ def test_learners_who_name_their_files_alike_are_no_classes(tmp_path):
         put(tmp_path / "in" / f"{student}.zip", zipped(versions))
     intake = collect(tmp_path / "in")
     assert {s.student for s in intake.submissions} == {"ann", "bob"} and len(intake.warnings) == 2
+
+
+def test_names_that_look_like_canvas_by_chance(tmp_path):
+    for name in ("lab_1_200_a.ipynb", "lab_1_300_b.ipynb"):
+        put(tmp_path / "in" / "ann" / name, UNTOUCHED)
+    put(tmp_path / "in" / "bob" / "hw.ipynb", UNTOUCHED)
+    intake = collect(tmp_path / "in")
+    assert sorted((s.student, s.problem) for s in intake.submissions) == [("ann", ""), ("ann", ""), ("bob", "")]
+    assert layout_of(["ann_1_500_a.ipynb", "bob_2_500_b.ipynb"]) == "plain"  # a number of Canvas's is that of one file
+
+
+def test_two_versions_in_a_zip_are_one_learners(tmp_path):
+    put(tmp_path / "in" / "ann.zip", zipped({"first.ipynb": UNTOUCHED, "second.ipynb": UNTOUCHED}))
+    assert {s.student for s in collect(tmp_path / "in").submissions} == {"ann"}
