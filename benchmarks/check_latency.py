@@ -32,6 +32,18 @@ print(time.perf_counter() - began)
 """
 
 
+IMPORT = "import torch, time; t = time.perf_counter(); import fp8lab; {names}; print(time.perf_counter() - t)"
+
+
+def import_seconds() -> float:
+    """What `import fp8lab` and every public name cost beyond `import torch`: the best of five new processes."""
+    script = IMPORT.format(names="[getattr(fp8lab, name) for name in fp8lab.__all__]")
+    runs = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(5)
+    ]
+    return min(float(run.stdout) for run in runs)
+
+
 def answers(exercise: Exercise) -> Iterator[tuple[str, object]]:
     """(what it is, answer) of every answer whose verdict is known, and one that fits no misconception."""
     yield "right", exercise.reference
@@ -80,6 +92,7 @@ def measure(lesson: str) -> list[float]:
 
 def main(lessons: list[str]) -> int:
     """Measure and print; the exit code says only whether it ran, since speed depends on the machine."""
+    print(f"import fp8lab, every public name: {import_seconds() * 1e3:.1f} ms beyond torch")
     every = [t for lesson in lessons for t in measure(lesson)]
     verdict = "met" if max(every) < GOAL_SECONDS else "MISSED"
     print(

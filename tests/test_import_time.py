@@ -1,7 +1,7 @@
-"""`import fp8lab` costs next to nothing beyond `import torch`, and drags nothing of a notebook or a GPU in.
+"""`import fp8lab` drags nothing of a notebook, a compiler or a GPU in, and little of anything else.
 
-Time is read from `python -X importtime`, which counts only what imports cost, in the interpreter's own clock; the best
-of a few processes stands, because a busy machine can only make an import slower.
+What it costs in time is a figure of `benchmarks/check_latency.py`: some milliseconds beyond `import torch`. Here its
+cause is held: the modules that are imported.
 """
 
 from __future__ import annotations
@@ -12,41 +12,32 @@ import sys
 
 import fp8lab
 
-LIMIT_SECONDS = 0.1
 FOREIGN = {"ipywidgets", "matplotlib", "transformers", "triton", "nbval", "IPython", "pytest", "nbformat", "jupytext"}
 EVERY_NAME = "import torch, fp8lab; [getattr(fp8lab, name) for name in fp8lab.__all__]"
 
 
-def imported(statement: str) -> tuple[list[tuple[str, float]], str]:
-    """Run a statement in a new Python: (module, its own seconds) as the imports ended, and what was printed."""
+def imported(statement: str) -> tuple[list[str], str]:
+    """Run a statement in a new Python: the modules in the order in which they were imported, and what was printed."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", statement], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = re.findall(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", done.stderr, re.M)
-    return [(name, int(microseconds) / 1e6) for microseconds, name in lines], done.stdout
+    return re.findall(r"^import time: +\d+ \| +\d+ \| +(\S+)$", done.stderr, re.M), done.stdout
 
 
-def seconds_beyond_torch(statement: str) -> float:
-    """What the statement's imports cost after `torch` itself has been imported."""
-    modules, _ = imported(statement)
-    names = [name for name, _ in modules]
-    assert "torch" in names and "fp8lab" in names
-    return sum(seconds for _, seconds in modules[names.index("torch") + 1 :])
-
-
-def test_import_and_every_public_name_cost_less_than_a_tenth_of_a_second():
-    best = min(seconds_beyond_torch(EVERY_NAME) for _ in range(3))
-    print(f"import fp8lab with every public name: {best * 1e3:.1f} ms beyond torch")
-    assert best < LIMIT_SECONDS
+def test_every_public_name_costs_a_handful_of_modules_beyond_torch():
+    names, _ = imported(EVERY_NAME)
+    beyond = names[names.index("torch") + 1 :]
+    ours = [name for name in beyond if name.split(".")[0] == "fp8lab"]
+    others = {name.split(".")[0].lstrip("_") for name in beyond if name not in ours}
+    assert 0 < len(ours) < 30, ours
+    assert len(others) < 10 and others <= set(sys.stdlib_module_names), others
 
 
 def test_import_alone_needs_not_even_torch():
-    modules, _ = imported("import fp8lab")
-    names = {name for name, _ in modules}
-    assert "fp8lab" in names and "torch" not in names
-    # the finder of an editable install is not ours to answer for
-    assert sum(seconds for name, seconds in modules if name.startswith("fp8lab")) < LIMIT_SECONDS
+    names, _ = imported("import fp8lab")
+    assert "torch" not in names
+    assert [name for name in names if name.split(".")[0] == "fp8lab"] == ["fp8lab"]
 
 
 def test_import_drags_in_nothing_of_notebooks_or_gpus():
