@@ -8,7 +8,7 @@ import math
 
 import pytest
 import torch
-from pictures import shapes
+from pictures import crowded, shapes
 
 from fp8lab import explore
 from fp8lab.explore import style
@@ -161,20 +161,7 @@ def test_the_curves_are_the_data(facts, metric):
 )
 def test_no_label_leaves_the_paper_or_covers_another(facts, way, place, metric):
     data = groupsize_data(synthetic("K", 20.0, 4), way, place, curves=facts.curves, name="K, 32 outliers ×100000")
-    figure = groupsize_figure(data, metric)
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    texts = [*figure.texts]
-    for axes in figure.axes:
-        texts += [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label]
-        texts += [*axes.get_xticklabels(), *axes.get_yticklabels()] if axes.axison else []
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts if text.get_text()]
-    for text, box in boxes:
-        inside = -1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1 and -1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
-        assert inside, text
-    for (one, a), (two, b) in itertools.combinations(boxes, 2):
-        wide, high = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
-        assert wide < 1 or high < 3, (one, two)
+    assert crowded(groupsize_figure(data, metric)) == []
 
 
 def test_the_quick_svg_is_the_figure_and_nothing_is_left_over_from_the_one_before(facts):
