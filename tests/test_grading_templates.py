@@ -15,6 +15,7 @@ from grading_class import graded, rows, sandbox_problem, verdicts
 from kernels import Kernel, alive, gone
 from submissions import Notebook
 
+from fp8lab import machine
 from fp8lab.grading import ready as ready_module
 from fp8lab.grading.ready import COLD, KERNELS, PYTESTS, ready
 from fp8lab.grading.sandboxed import LOST, join
@@ -163,6 +164,15 @@ def test_a_machine_that_forbids_it_grades_the_long_way(monkeypatch, what):
 def refuse(holder, launch, arguments):
     """What `join` does where the system says no: the process to join is in no sandbox."""
     return join(SimpleNamespace(inside=os.getpid()), launch, arguments)
+
+
+def test_the_doctor_tells(monkeypatch):
+    found = machine.warm_kernels("en")
+    assert (found.state, found.required) == ("ok", False)
+    monkeypatch.setenv(COLD, "1")
+    cold = machine.warm_kernels("en")
+    assert cold.state == "note" and f"starts anew, which takes longer: {COLD} is set" in cold.value
+    assert "从头启动" in machine.warm_kernels("zh").value
 
 
 def test_names_of_the_templates():

@@ -2,7 +2,9 @@
 
 intake     a folder -> submissions            notebook, harvest, pycode   a file -> the exercise cells in it
 assemble   our notebook around their cells    run, plugin, kernel         nbval executes it
-launch     what a kernel may see and use      inside, view                the half that runs beside the learner's code
+launch     what a kernel may see and use      inside, seal, given, view   the half that runs beside the learner's code
+forking, join, template, pytests   processes that are copies   ready, warm, sandboxed, provisioner   who asks for them
+watch      what a kernel uses                 places                      temporary folders, also after kill -9
 judge      evidence -> marks                  batch, cache, report        a class -> tables and feedback
 overview, report_page, pictures   report.html   fingerprint, similar, review   what deserves a second look
 lms        what learning platforms import
