@@ -11,6 +11,7 @@ nbgrader   `nbgrader autograde`, two at a time, each with half of the students: 
 nbval      `pytest --nbval -n 2 --dist loadfile` on the files as they are: no sandbox, and no marks either
 resume     `fp8lab grade` again, killed -9 at half and started again: the table must be the same
 
+All kernels run torch on one thread; with more, the others are slower, since two kernels share the cores.
 The others run in parts of 50 students. A run that is cut goes on at the step, or the part, that it had not finished
 (--work keeps them; another class or an edited grader starts anew). 200 students write results/grading.json.
 """
