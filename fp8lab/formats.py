@@ -5,7 +5,8 @@
 
 Sources: OCP 8-bit Floating Point Specification (OFP8) v1.0, tables 1 and 2; OCP Microscaling Formats (MX) v1.0,
 section 5.3 (element types) and 5.4 (E8M0); Noune et al., arXiv:2206.02915, for fnuz. "e4m3" alone is ambiguous: in
-torch and CUDA it means E4M3FN (largest value 448); here, as in ml_dtypes, `E4M3` is the IEEE-like one (largest 240).
+torch and CUDA it means E4M3FN (largest value 448); here, as in ml_dtypes, `E4M3` is the IEEE-like one (largest 240),
+and `get_format("e4m3")` refuses to guess.
 
 Left out: formats wider than 8 bits, packed storage (a 4-bit code takes a byte of its own here), block formats (a group
 of codes with a shared scale: see `fp8lab.quantize`).
@@ -51,7 +52,8 @@ def get_format(fmt: str | FloatFormat) -> FloatFormat:
     >>> get_format("e5m2") is E5M2
     True
 
-    ValueError for an unknown name, TypeError for anything else.
+    "E4M3" is the IEEE-like one in exactly this spelling; in any other it is refused, because most who write "e4m3" mean
+    E4M3FN. ValueError for it and for an unknown name, TypeError for anything else.
     """
     if isinstance(fmt, FloatFormat):
         return fmt
@@ -59,6 +61,11 @@ def get_format(fmt: str | FloatFormat) -> FloatFormat:
         raise TypeError(f"format {fmt!r} is a {type(fmt).__name__}: give a FloatFormat or a name: {', '.join(FORMATS)}")
     if fmt.upper() not in FORMATS:
         raise ValueError(f"unknown format {fmt!r}: known are {', '.join(FORMATS)}")
+    if fmt.upper() == E4M3.name != fmt:
+        raise ValueError(
+            f"format {fmt!r} is ambiguous: write E4M3FN for the one of torch, CUDA and OCP (largest value 448), or"
+            " exactly 'E4M3' for the IEEE-like one of ml_dtypes (largest value 240)"
+        )
     return FORMATS[fmt.upper()]
 
 

@@ -42,13 +42,20 @@ def _axes(axes: Axes, ndim: int, owner: str) -> tuple[int, ...]:
     given = _named(axes, owner)
     for axis in given:
         if not -ndim <= axis < ndim:
-            raise IndexError(
-                f"{owner} needs axis {axis}, but the tensor has {ndim} axes: give an axis in {-ndim}..{ndim - 1}"
-            )
+            what = f"give an axis in {-ndim}..{ndim - 1}" if ndim else "a single number takes PerTensor()"
+            raise IndexError(f"{owner} needs axis {axis}, but the tensor has {axes_text(ndim)}: {what}")
     resolved = tuple(axis % ndim for axis in given)
     if len(set(resolved)) != len(resolved):
         raise ValueError(f"{owner} names the same axis twice in {given}: name each axis once")
     return resolved
+
+
+def axes_text(ndim: int) -> str:
+    """
+    >>> axes_text(0), axes_text(1), axes_text(2)
+    ('no axes', '1 axis', '2 axes')
+    """
+    return {0: "no axes", 1: "1 axis"}.get(ndim, f"{ndim} axes")
 
 
 @dataclass(frozen=True)

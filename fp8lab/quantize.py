@@ -23,7 +23,7 @@ from fp8lab.formats import E4M3FN
 from fp8lab.granularity import Granularity, Group, PerChannel, PerHead, PerTensor, PerToken, scale_shape, spread
 from fp8lab.grouped import group_size_of_rows, quantize_rows
 from fp8lab.quantized import QuantizedTensor
-from fp8lab.quantizer_input import real_tensor
+from fp8lab.quantizer_input import real_tensor, refuse_uncompiled
 from fp8lab.rules import group_absmax, group_percentile, mse_scales, ocp_scales
 from fp8lab.scales import (
     StorageFormat,
@@ -84,7 +84,7 @@ def quantize(
                   hold one get scale NaN and codes 0 and dequantize to NaN; other groups do not notice
     out           an earlier result of the same shape and formats whose memory is used again
     compiled      ask for compiled loops (absmax, 8-bit codes, scales along the last axis): the same bytes; needs a C++
-                  compiler (on a GPU torch.compile), and a second or two for the first call
+                  compiler (on a GPU torch.compile), and a second or two for the first call; ValueError for others
 
     TypeError for what is no tensor of float16, bfloat16, float32 or float64. A float8 tensor holds codes already:
     see `QuantizedTensor.from_parts`.
@@ -105,10 +105,8 @@ def quantize(
         )
     size = group_size_of_rows(shape, blocks)
     fast = size and fmt.bits == 8 and isinstance(scale, str) and scale == "absmax" and tensor_scale is None
-    if compiled and not (fast and storage != E4M3FN):
-        raise ValueError(
-            "compiled=True needs scale='absmax', 8-bit codes, scales along the last axis and not stored as E4M3FN"
-        )
+    if compiled:
+        refuse_uncompiled(fmt, granularity, blocks, scale, storage, tensor_scale)
     made = (
         _room(shape, blocks, fmt, storage, x.device) if out is None else _checked_out(out, shape, blocks, fmt, storage)
     )

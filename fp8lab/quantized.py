@@ -172,9 +172,12 @@ class QuantizedTensor:
         size = group_size_of_rows(self.shape, self.blocks)
         if size and (compiled or self.device.type == "cpu") and out.is_contiguous() and self.payload.is_contiguous():
             return dequantize_rows(self.codes, self.scales, size, self.fmt, out, compiled)
-        if compiled:
+        if compiled and size:
+            raise ValueError("compiled=True needs contiguous codes and out, given a view: leave compiled out")
+        if compiled and any(block != 1 for block in self.blocks[:-1]):
             raise ValueError(
-                "compiled=True needs scales along the last axis only and contiguous codes and out: leave compiled out"
+                "compiled=True needs scales along the last axis only, given one for each block of"
+                f" {' x '.join(map(str, self.blocks))}: leave compiled out"
             )
         return out.copy_(decode_elements(self.codes, self.fmt).mul_(spread(self.scales, self.shape, self.blocks)))
 

@@ -22,7 +22,7 @@ from functools import cache
 import torch
 
 from fp8lab.codec import decode, encode
-from fp8lab.formats import E4M3FN, E8M0FNU, FloatFormat, get_format
+from fp8lab.formats import E4M3FN, E8M0FNU, FORMATS, FloatFormat, get_format
 
 SCALE_FLOOR = 2.0**-126  # smallest normal float32: x / scale neither overflows nor loses bits above it
 FLOAT32_MAX = torch.finfo(torch.float32).max
@@ -46,12 +46,10 @@ def storage_format(given: StorageFormat | str) -> StorageFormat:
     if given is torch.float16 or (isinstance(given, str) and given.lower() in ("float16", "fp16", "half")):
         raise ValueError(f"scales in float16 overflow above 65504 and vanish below 6e-8: {accepted}")
     if isinstance(given, (str, FloatFormat)):
-        try:
+        if isinstance(given, FloatFormat) or given.upper() in FORMATS:
             fmt = get_format(given)
-        except (ValueError, KeyError):
-            fmt = None
-        if fmt in (E8M0FNU, E4M3FN):
-            return fmt
+            if fmt in (E8M0FNU, E4M3FN):
+                return fmt
     raise ValueError(f"no storage format for scales: {given!r}; {accepted}")
 
 

@@ -249,7 +249,10 @@ def test_codes_are_checked(function):
 
 def test_get_format():
     assert get_format("e4m3fn") is E4M3FN and get_format("E4M3FN") is E4M3FN and get_format(E5M2) is E5M2
-    assert get_format("e4m3") is E4M3 and E4M3.max_finite == 240
+    assert get_format("E4M3") is E4M3 and E4M3.max_finite == 240 and get_format("e4m3fnuz").name == "E4M3FNUZ"
+    for guess in ("e4m3", "E4m3"):
+        with pytest.raises(ValueError, match=f"{guess}.* is ambiguous: write E4M3FN .*CUDA.* exactly 'E4M3' for"):
+            get_format(guess)
     with pytest.raises(ValueError, match="unknown format 'e4m3fnx': known are E4M3FN, E5M2"):
         get_format("e4m3fnx")
     with pytest.raises(TypeError, match="FloatFormat or a name"):

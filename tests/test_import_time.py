@@ -52,6 +52,7 @@ def test_every_public_name_is_there_and_no_other():
     for name in fp8lab.__all__:
         assert getattr(fp8lab, name) is not None
     assert set(fp8lab.__all__) <= set(dir(fp8lab))
+    assert not {"annotations", "import_module"} & set(dir(fp8lab))
     try:
         fp8lab.quantise  # noqa: B018
     except AttributeError as problem:

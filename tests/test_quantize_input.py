@@ -80,7 +80,7 @@ def test_without_axes(fmt):
         q.shape == () and q.scales.shape == () and q.codes.shape == () and q.dequantize().item() == pytest.approx(-5.0)
     )
     assert QuantizedTensor.from_state(q.state()).dequantize() == q.dequantize()
-    with pytest.raises(IndexError, match="the tensor has 0 axes"):
+    with pytest.raises(IndexError, match=r"the tensor has no axes: a single number takes PerTensor\(\)"):
         quantize(torch.tensor(1.0), fmt, PerToken())
     with pytest.raises(TypeError, match="no length"):
         len(q)
@@ -203,10 +203,13 @@ def test_what_is_refused_says_what_is_accepted():
         (ValueError, "OCP rule", lambda: quantize(x, "int8", scale="ocp")),
         (ValueError, "at least 1 value, got size 0", lambda: Group(0)),
         (TypeError, "whole number", lambda: Group(2.0)),
-        (IndexError, "axis -3, but the tensor has 1 axes", lambda: quantize(x, granularity=PerHead())),
+        (IndexError, "the tensor has 1 axis: give an axis in -1..0", lambda: quantize(x, granularity=PerHead())),
         (ValueError, "same axis twice", lambda: quantize(torch.ones(2, 2), granularity=PerHead((0, -2)))),
         (ValueError, "pass tensor_scale='absmax'", lambda: quantize(x * 1e6, scale_format=E4M3FN)),
-        (ValueError, "compiled=True needs", lambda: quantize(x, scale="mse", compiled=True)),
+        (ValueError, "no element format is called 'e4m3x'", lambda: quantize(x, "e4m3x")),
+        (ValueError, "'e4m3' is ambiguous: write E4M3FN", lambda: quantize(x, "e4m3")),
+        (ValueError, "'e4m3' is ambiguous: write E4M3FN", lambda: quantize(x, scale_format="e4m3")),
+        (ValueError, "accepted are float32", lambda: quantize(x, scale_format="E4M3")),
         (TypeError, "out is an earlier QuantizedTensor", lambda: quantize(x, out=torch.empty(3))),
         (ValueError, "out was made for", lambda: quantize(x, out=quantize(torch.ones(5)))),
     ]

@@ -166,8 +166,37 @@ def test_compiled_refuses_what_it_cannot_do():
     q = quantize(x, E4M3FN, PerChannel())
     with pytest.raises(ValueError, match="scales along the last axis"):
         q.dequantize(compiled=True)
-    with pytest.raises(ValueError, match="compiled=True needs"):
-        quantize(x, E4M3FN, PerChannel(), compiled=True)
+    with pytest.raises(ValueError, match="contiguous codes and out, given a view"):
+        quantize(x, E4M3FN, PerToken()).dequantize(out=torch.empty(64, 4).T, compiled=True)
+    refused = {
+        r"scales along the last axis only, given PerChannel\(over=-2\) on a tensor of 2 axes": ("E4M3FN", PerChannel()),
+        r"scales along the last axis only, given PerTensor\(\) on a tensor of 2 axes": (),
+        "8-bit codes, given INT4, which has 4": ("int4", Group(64)),
+        "8-bit codes, given E2M1FN, which has 4": ("E2M1FN", Group(64)),
+        "scale='absmax', given scale='mse'": ("E4M3FN", Group(64), "mse"),
+        "scale='absmax', given scales as a tensor": ("E4M3FN", Group(64), torch.ones(4, 1)),
+        "scales stored as float32, bfloat16 or E8M0FNU, given scale_format=E4M3FN": (
+            "E4M3FN",
+            Group(64),
+            "absmax",
+            "E4M3FN",
+        ),
+    }
+    for words, arguments in refused.items():
+        with pytest.raises(ValueError, match=f"compiled=True needs {words}: leave compiled out"):
+            quantize(x, *arguments, compiled=True)
+    with pytest.raises(ValueError, match="compiled=True needs tensor_scale=None, given tensor_scale='absmax': leave"):
+        quantize(x, E4M3FN, Group(64), scale_format=E4M3FN, tensor_scale="absmax", compiled=True)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 64), (3, 0), (2, 0, 64), ()])
+def test_compiled_with_nothing_to_compile_is_what_eager_gives(shape):
+    x = torch.full(shape, -3.0)
+    for granularity in (PerToken(), Group(64)) if shape else (PerTensor(),):
+        want = quantize(x, E4M3FN, granularity)
+        got = quantize(x, E4M3FN, granularity, compiled=True)
+        assert torch.equal(got.codes, want.codes) and torch.equal(got.stored_scales, want.stored_scales)
+        assert torch.equal(got.dequantize(compiled=True), want.dequantize())
 
 
 # What groups buy (measured in facts, section 1): the numbers a lesson prints must come out of this code
