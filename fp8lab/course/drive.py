@@ -7,6 +7,7 @@ the verdict falls in another process (`exercise.judge`), from the Evidence that 
 from __future__ import annotations
 
 import copy
+import os
 import re
 import traceback
 from collections.abc import Callable, Mapping
@@ -217,12 +218,13 @@ def _message(problem: BaseException) -> str:
         return ""
 
 
-_HERE = __file__.rsplit("/", 1)[0].rsplit("\\", 1)[0]
+_HERE = os.path.dirname(__file__)
+_OURS = os.path.dirname(_HERE) + os.sep, "<frozen "  # and Python's own import machinery
 
 
 def _report(problem: BaseException, frames: traceback.StackSummary) -> ErrorReport:
     """The exception with the innermost line that the learner wrote (not ours, not a library's)."""
-    outside = [frame for frame in frames if not frame.filename.startswith(_HERE)]
+    outside = [frame for frame in frames if not frame.filename.startswith(_OURS)]
     theirs = [frame for frame in outside if "site-packages" not in frame.filename]
     last = theirs[-1] if theirs else None
     return ErrorReport(

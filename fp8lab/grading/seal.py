@@ -28,6 +28,8 @@ LIBRARIES = tuple({os.path.realpath(p) + os.sep for p in (sys.prefix, sys.base_p
 LATE = re.compile(rf"^[ \t]+from ({NAME}\.(?!course)[\w.]+) import", re.MULTILINE)  # numerics, in a function
 RUNS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")  # audit events
 MOST = 20  # names that are remembered
+NOT_FOR_ANSWERS = " is not for answers of this lesson"
+REFUSED = re.compile(rf"({NAME}[\w.]*){NOT_FOR_ANSWERS}")
 
 
 class Seal:
@@ -73,7 +75,7 @@ class Seal:
             return
         if asker == "theirs":
             self._remember(name)
-        raise PermissionError(f"{name} is not for answers of this lesson")
+        raise PermissionError(name + NOT_FOR_ANSWERS)
 
     def _remember(self, what: str) -> None:
         if what not in self.reached and len(self.reached) < MOST:

@@ -6,12 +6,16 @@ import re
 
 from fp8lab.course.exercise import Exercise, Result
 from fp8lab.course.feedback import explain
+from fp8lab.course.gate import GATED
 from fp8lab.course.text import Text
 from fp8lab.grading.launch import MEMORY, PROCESSES
+from fp8lab.grading.remarks import translated
+from fp8lab.grading.seal import REFUSED
 from fp8lab.grading.verdict import FROM_STATE, Mark
 
 MAX_NOTE = 300  # characters
 MAX_LINE = 700
+MAX_REFUSED = 4  # names in a note
 
 STOPPED = {  # how a kernel was stopped -> verdict, the instructor's words, the learner's
     "timeout": (
@@ -49,18 +53,39 @@ STOPPED = {  # how a kernel was stopped -> verdict, the instructor's words, the 
     ),
 }
 MISSING = Text("No cell of this exercise was found.", "没有找到这道练习的单元格。")
+CLOSED = Text(
+    "It uses `{module}`, which answers of this lesson may not use: write the code yourself.",
+    "它用到了 `{module}`，本课的答案不能用它：请自己写出代码。",
+)
 REJECTED = Text("Nothing that could be graded came back: {reason}.", "没有得到可以评分的结果：{reason}。")
 
 
 def mark(exercise: Exercise, verdict: str, lang: str, note: str) -> Mark:
     """A mark that no comparison led to: missing or rejected, for the reason in `note`."""
-    text = MISSING.get(lang) if verdict == "missing" else REJECTED.format(reason=_line(note, MAX_LINE)).get(lang)
+    reason = _line(translated(note, lang), MAX_LINE)
+    text = MISSING.get(lang) if verdict == "missing" else REJECTED.format(reason=reason).get(lang)
     return _mark(exercise, verdict, lang, note, [text])
+
+
+def refused_mark(exercise: Exercise, refused: tuple[str, ...], lang: str) -> Mark:
+    """An answer that was not run, for what it reaches for (see course.gate)."""
+    names = ", ".join(refused[:MAX_REFUSED])
+    shown = GATED.format(names=", ".join(f"`{name}`" for name in refused[:MAX_REFUSED]))
+    return _mark(exercise, "rejected", lang, f"not run: it uses {names}, which no answer needs", [shown.get(lang)])
 
 
 def error_mark(exercise: Exercise, message: str, lang: str) -> Mark:
     """An exception outside of the drive, such as a syntax error, in one line."""
-    return _mark(exercise, "error", lang, message, [f"`{_line(message, MAX_LINE)}`"])
+    kind, _, said = message.partition(": ")
+    closed, ours = _closed(kind, said), translated(message, lang)
+    line = f"`{_line(message, MAX_LINE)}`" if ours == message else ours
+    return _mark(exercise, "error", lang, message, [*([closed.get(lang)] if closed else []), line])
+
+
+def _closed(kind: str, message: str) -> Text | None:
+    """What to say when an answer was kept from a module of ours."""
+    found = REFUSED.fullmatch(message) if kind == "PermissionError" else None
+    return CLOSED.format(module=found[1]) if found else None
 
 
 def stopped_mark(exercise: Exercise, status: str, timeout: float, lang: str) -> Mark:
@@ -72,7 +97,12 @@ def stopped_mark(exercise: Exercise, status: str, timeout: float, lang: str) -> 
 def result_mark(exercise: Exercise, result: Result, lang: str) -> Mark:
     """The verdict of a comparison."""
     verdict = FROM_STATE[result.state]
-    found = _mark(exercise, verdict, lang, _note(result), explain(exercise, result, lang))
+    closed = _closed(result.error.kind, result.error.message) if result.error else None
+    if verdict == "not_attempted":
+        lines = []  # the page says it once for all of them
+    else:
+        lines = [*([closed.get(lang)] if closed else []), *explain(exercise, result, lang)]
+    found = _mark(exercise, verdict, lang, _note(result), lines)
     return Mark(**{**vars(found), "misconception": result.misconception.name if result.misconception else None})
 
 
