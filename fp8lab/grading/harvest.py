@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fp8lab.course.gate import refusals
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.grading.notebook import SubmittedCell, SubmittedNotebook
-from fp8lab.grading.pycode import defined_names, for_review, parse, same_code
+from fp8lab.grading.pycode import defined_names, for_review, parse, same_code, transformed
 
 MARKER = re.compile(r"^#+[ \t]*(exercise|check)[ \t:]+(\d+\.\d+.*)$", re.IGNORECASE | re.MULTILINE)
 KEY_RANGE = re.compile(r"(\d+)\.(\d+)(?:\s*[-–—]\s*(\d+)\.(\d+))?")
@@ -44,6 +45,7 @@ class Answer:
     sources    the learner's code in document order; () when no cell was found
     untouched  it is the stub as we handed it out
     broken     why it cannot be run: a syntax error, in words; "" if it can
+    refused    what in it has no place in an answer, see `course.gate`: then it is not run
     undefined  names that the exercise asks for and the code never defines
     uses       names in it that deserve a look, see `pycode.for_review`
     """
@@ -53,6 +55,7 @@ class Answer:
     sources: tuple[str, ...] = ()
     untouched: bool = False
     broken: str = ""
+    refused: tuple[str, ...] = ()
     undefined: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
@@ -64,7 +67,7 @@ class Answer:
     @property
     def runs(self) -> bool:
         """Whether there is learner's code to run."""
-        return not (self.missing or self.untouched or self.broken)
+        return not (self.missing or self.untouched or self.broken or self.refused)
 
 
 def harvest(notebook: SubmittedNotebook, lesson: Lesson, names: Mapping[str, str]) -> dict[str, Answer]:
@@ -135,10 +138,15 @@ def _answer(slot: Cell, pieces: list[Fragment], wanted: set[str]) -> Answer:
         sources,
         untouched=all(same_code(source, slot.stub or "") for source in sources),
         broken=broken,
+        refused=() if broken else _refused(sources),
         undefined=frozenset(wanted - {name for piece in chosen for name in piece.defines}),
         notes=tuple(_notes(slot, candidates, chosen, wanted)),
         uses=_uses(slot, chosen),
     )
+
+
+def _refused(sources: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for source in sources for name in refusals(transformed(source))))
 
 
 def _candidates(slot: Cell, pieces: list[Fragment], wanted: set[str]) -> list[Fragment]:

@@ -114,6 +114,8 @@ class _Grading:
             return words.result_mark(exercise, Result(key, "not_attempted"), self.lang)
         if answer.broken:
             return words.error_mark(exercise, answer.broken, self.lang)
+        if answer.refused:
+            return words.refused_mark(exercise, answer.refused, self.lang)
         shown = observed.shown[key]
         if shown.status != "ran":
             return words.stopped_mark(exercise, shown.status, self.ground.timeout, self.lang)

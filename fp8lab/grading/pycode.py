@@ -20,7 +20,7 @@ def parse(source: str) -> ast.Module | SyntaxError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(_transformed(source))
+            return ast.parse(transformed(source))
     except SyntaxError as problem:
         return problem
     except Exception as problem:  # null bytes, half characters, nesting; IPython's own stumbles
@@ -34,7 +34,8 @@ def _transformer():
     return TransformerManager()
 
 
-def _transformed(source: str) -> str:
+def transformed(source: str) -> str:
+    """A cell's code with its magics as the calls that IPython makes of them."""
     if len(source) > MAX_MAGIC or not _MAGIC.search(source):
         return source
     return _transformer().transform_cell(source)
