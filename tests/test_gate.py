@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 
 import pytest
 
-from fp8lab.course.gate import refusals
+from fp8lab.course.check import Check
+from fp8lab.course.gate import refusals, refused_in
+from fp8lab.course.progress import Progress
 from fp8lab.course.registry import LESSONS, lesson_exercises
 from fp8lab.course.source import packaged
 from fp8lab.grading.assemble import solved
@@ -101,3 +104,34 @@ def test_every_known_mistake_and_variant_passes(lesson):
 
 def test_names_are_given_once_and_as_a_reader_would_say_them():
     assert refusals("import gc\nimport gc\nx = gc.get_objects()") == ("import gc", "gc.get_objects")
+
+
+def from_cell(source: str, name: str, file: str = "/tmp/ipykernel_12/34.py"):
+    """What a cell with this source defines by that name, as IPython leaves it."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    space: dict = {}
+    exec(compile(source, file, "exec"), space)
+    return space[name]
+
+
+FIELDS = (
+    "import sys\ndef fields(byte):\n" + inspect.getsource(lesson_exercises("01_decode")[0].reference).split("\n", 1)[1]
+)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_learners_check_warns_of_what_will_not_be_graded(lang):
+    check, reference = Check(lang, Progress(None)), lesson_exercises("01_decode")[0].reference
+    space = dict(reference.__globals__)
+    linecache.cache.pop("/tmp/ipykernel_12/34.py", None)
+    answer = from_cell(FIELDS, "fields")
+    answer.__globals__.update({name: value for name, value in space.items() if not name.startswith("__")})
+    shown = check("1.1", answer)
+    assert shown.state == "right" and "`import sys`" in shown.lines[-1]
+    assert "import sys" not in repr(check("1.1", reference))
+
+
+def test_a_class_is_judged_by_its_cell_and_a_file_is_no_cell():
+    source = "import gc\nclass A:\n    def f(self): pass\n"
+    assert refused_in(from_cell(source, "A")) == ("import gc",)
+    assert refused_in(from_cell(source, "A", "/home/me/mine.py")) == ()

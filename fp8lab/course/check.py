@@ -12,14 +12,17 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from fp8lab.course.drive import STUB_MESSAGE, NotHere, gather
+from fp8lab.course.drive import STUB_MESSAGE, Drive, NotHere, gather
 from fp8lab.course.exercise import Exercise, Result, judge
-from fp8lab.course.feedback import Feedback, feedback
+from fp8lab.course.feedback import MARKS, Feedback, feedback
+from fp8lab.course.gate import WARNED, refused_in
 from fp8lab.course.progress import Progress, progress_path, summary
 from fp8lab.course.registry import exercise, lesson_exercises, lesson_of
 from fp8lab.course.text import Text, known_language
+from fp8lab.course.unrun import watch
 
 LEARNER_SEED = 0  # the learner's check is reproducible; the grader draws its own
 
@@ -51,7 +54,7 @@ class Check:
         result = verdict(found, answer, LEARNER_SEED)
         if result.state not in ("not_attempted", "blocked"):
             self._progress.checked(key, result.state == "right")
-        shown = feedback(found, result, self.lang)
+        shown = _warned(feedback(found, result, self.lang), answer)
         if os.environ.get("NBGRADER_EXECUTION") and result.state != "right":
             raise AssertionError(repr(shown))
         return shown
@@ -86,7 +89,7 @@ class Check:
         return Note(f"```python\n{code}\n```\n\n{prose}")
 
     def demo(self, key: str, show: Callable[[], Any]) -> Any:
-        """What `show()` returns; while an exercise that it needs is untouched, one line that names the exercise.
+        """What `show()` returns; while an exercise that it needs is untouched or raises, a short word that names it.
 
         The exercise may be another one than `key`, when that one rests on it.
         """
@@ -97,13 +100,40 @@ class Check:
                 return Note(f"⧗ {problem.reason.get(self.lang)}")
             found = STUB_MESSAGE.match(str(problem))
             if found is None:
-                raise
+                return self._cannot_show(key, problem)
             waiting = Text("⧗ This appears when exercise {key} is done.", "⧗ 完成练习 {key} 后，这里会显示结果。")
             return Note(waiting.format(key=found[1]).get(self.lang))
+        except Exception as problem:
+            return self._cannot_show(key, problem)
+
+    def _cannot_show(self, key: str, problem: Exception) -> Feedback | Note:
+        """What a check says of an exercise that raises; when a demo stumbled over what exercises returned, a line."""
+
+        def again(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+            raise problem
+
+        names = {e.name: e.key for e in lesson_exercises(lesson_of(key))}
+        error = gather(Drive(key, "", lambda seed: {}, again, names), None, LEARNER_SEED)
+        if error.blocked_by:
+            return feedback(exercise(error.blocked_by), Result(error.blocked_by, "error", error=error.error), self.lang)
+        stumbled = Text(
+            "{mark} What exercise {key} gives cannot be shown: `{kind}: {message}`. Its check says more.",
+            "{mark} 练习 {key} 的结果无法显示：`{kind}: {message}`。它的检查会说明原因。",
+        )
+        return Note(stumbled.format(mark=MARKS["error"], key=key, **_told(problem)).get(self.lang))
 
     def progress(self) -> Note:
         """Every lesson with its exercises and what is right so far."""
         return Note(f"```text\n{summary(self._progress, self.lang)}\n```")
+
+
+def _warned(shown: Feedback, answer: Any) -> Feedback:
+    """With a word about what the grader would not run."""
+    refused = refused_in(answer) if shown.state == "right" else ()
+    if not refused:
+        return shown
+    line = WARNED.format(names=", ".join(f"`{name}`" for name in refused)).get(shown.lang)
+    return replace(shown, lines=(*shown.lines, line))
 
 
 def verdict(found: Exercise, answer: Any, seed: int) -> Result:
@@ -140,6 +170,7 @@ def start(lesson: str, lang: str) -> Check:
     """Open a lesson: print one line about the machine, and return its `check`. The setup cell's last line calls it."""
     lesson_exercises(lesson)  # a lesson that is not installed says so here, not at the first check
     print(environment_line(known_language(lang)))
+    watch(lesson, lang)
     return Check(lang, Progress(progress_path()))
 
 

@@ -15,7 +15,11 @@ The rules are about reach, not about style: `for`, classes, decorators, any oper
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
 
 from fp8lab.course.text import Text
 
@@ -44,6 +48,11 @@ DUNDERS = frozenset(  # the attributes with underscores around them that an answ
     "__int__ __iter__ __len__ __mul__ __name__ __new__ __post_init__ __repr__ __setitem__ __sub__ __version__".split()
 )
 OWN = frozenset(("self", "cls", "super"))
+NOTEBOOK = re.compile(r"ipykernel_\d+|<ipython-input")  # the file names that IPython gives to cells
+WARNED = Text(
+    "When this is graded it will not be run: it uses {names}, which no answer of this course needs.",
+    "评分时不会运行它：它用到了 {names}，而本课程的答案都用不着。",
+)
 GATED = Text(
     "It was not run: it uses {names}, which no answer of this course needs. Write it with arithmetic alone.",
     "没有运行：它用到了 {names}，而本课程的答案都用不着。请只用运算来写。",
@@ -65,6 +74,14 @@ def refusals(source: str) -> tuple[str, ...]:
         return ()
     except (RecursionError, MemoryError):
         return ("code that is nested too deeply to be read",)
+
+
+def refused_in(answer: Any) -> tuple[str, ...]:
+    """The `refusals` of the notebook cell that defined a function or a class; () for what is not from a notebook."""
+    methods = vars(answer).values() if isinstance(answer, type) else (answer,)
+    files = {method.__code__.co_filename for method in methods if isinstance(method, FunctionType)}
+    cells = sorted(file for file in files if NOTEBOOK.search(file))
+    return tuple(dict.fromkeys(name for file in cells for name in refusals("".join(linecache.getlines(file)))))
 
 
 def _refused(node: ast.AST, tree: ast.Module) -> Iterator[str]:
