@@ -36,8 +36,9 @@ from mixed_class import LESSONS, Paper, mixed_class
 from nbgrader_course import INSTALLED, ROOT, Course, environment, nbgrader_problem
 from watched import alive, run_watched, tree
 
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.batch import DEFAULT_TIMEOUT
-from fp8lab.grading.cache import FOLDER, course_digest, write_atomically
+from fp8lab.grading.cache import course_digest, write_atomically
 
 RESULTS = ROOT / "benchmarks" / "results" / "grading.json"
 WHOLE_CLASS, PART, GOAL = 200, 50, 5.0
@@ -176,13 +177,13 @@ class Bench:
 
 def reports(out: Path) -> dict[str, int]:
     """Name -> time of last change of every report in `out`."""
-    return {path.name: path.stat().st_mtime_ns for path in (out / FOLDER / "reports").glob("*.json")}
+    return {path.name: path.stat().st_mtime_ns for path in (out / MARKS_FOLDER / "reports").glob("*.json")}
 
 
 def points(out: Path) -> dict[tuple[str, str], float]:
     """(student, lesson) -> points in our table."""
     found: dict[tuple[str, str], float] = {}
-    with open(out / "grades.csv", encoding="utf-8", newline="") as file:
+    with open(out / "grades.csv", encoding="utf-8-sig", newline="") as file:
         for row in csv.DictReader(file):
             who = row["student"], row["lesson"]
             found[who] = found.get(who, 0.0) + float(row["points"])

@@ -60,7 +60,7 @@ def report(out, entries, lessons=(LESSON,), **about) -> Page:
 
 
 def flag_table(out: Path) -> list[dict[str, str]]:
-    with open(out / "review.csv", encoding="utf-8", newline="") as file:
+    with open(out / "review.csv", encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

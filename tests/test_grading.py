@@ -151,7 +151,7 @@ def test_feedback_is_written_for_everybody_in_their_language(classroom):
 
 
 def test_names_that_a_spreadsheet_would_run_are_made_harmless(classroom):
-    text = (classroom.out / "grades.csv").read_text(encoding="utf-8")
+    text = (classroom.out / "grades.csv").read_text(encoding="utf-8-sig")
     assert "\n'=wrong fields," in text
     assert not [line for line in text.splitlines() if line.startswith(("=", "+", "-", "@", '"='))]
 

@@ -84,7 +84,7 @@ def test_command_line_under_a_c_locale(tmp_path):
     Notebook(lang="zh").solve("1.1").save(tmp_path / "in" / "李雷" / "第一课.ipynb")
     result = command(tmp_path / "in", "--out", tmp_path / "out", "--seed", 3, "--workers", 1)
     assert result.returncode == 0, result.stderr
-    assert "1 learners: 1 passed, 6 not_attempted" in result.stdout
+    assert "1 learner: 1 passed, 6 not_attempted" in result.stdout
     assert points(rows(tmp_path / "out" / "grades.csv"), "李雷") == POINTS["1.1"]
     assert (tmp_path / "out" / "feedback" / "李雷.md").exists()
 

@@ -38,7 +38,7 @@ def test_canvas_the_greatest_number_counts_and_late_is_noted(tmp_path):
         "3 files: graded smithann_LATE_4711_100003_01_decode-2.ipynb, not smithann_4711_90210_01_decode.ipynb, "
         "smithann_LATE_4711_99999_01_decode-1.ipynb (late); late, says Canvas; time of hand-in not known"
     )
-    assert grades.warnings == ("deadline: the time of 1 hand-ins is not known (Canvas downloads do not tell)",)
+    assert grades.warnings == ("deadline: time not known of 1 hand-in (Canvas downloads do not tell)",)
 
 
 def test_blackboard_the_last_attempt_counts_and_the_deadline_is_in_its_zone(tmp_path):
@@ -161,7 +161,7 @@ def test_the_command_names_the_layout_and_what_was_left_aside(tmp_path, capsys):
     path = put(tmp_path / "week1.zip", zipped(members))
     assert main(["grade", str(path), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "week1.zip: a Canvas download: 1 files, 31 learners" in said
+    assert "week1.zip: a Canvas download: 1 file, 31 learners" in said
     assert "warning: not a notebook, not graded: ... and 10 more" in said
 
 

@@ -62,10 +62,12 @@ def test_exercises_are_listed_hardest_first_with_all_learners(tmp_path, mixed):
 def test_misconceptions_come_with_count_explanation_and_examples(tmp_path, mixed):
     known = EXERCISES[3].misconceptions[0]
     (row,) = report(tmp_path, mixed).section("misconceptions").rows()
-    assert row.text.startswith(f"4 1.4 {known.name}")
+    assert row.text.startswith(f"4 1.4 {EXERCISES[3].title.en} ")
+    assert f'<span class="small">{known.name}</span>' in row.source
     assert known.explain.en.split(".")[0].replace("`", "") in row.text
     assert [link["href"] for link in row.all("a")] == [f"feedback/ieee%20{n}.html" for n in range(3)]
     (row,) = report(tmp_path, mixed, lang="zh").section("misconceptions").rows()
+    assert row.text.startswith(f"4 1.4 {EXERCISES[3].title.zh} ")
     assert known.explain.zh.split("。")[0].replace("`", "") in row.text
 
 

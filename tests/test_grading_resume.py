@@ -13,7 +13,7 @@ import pytest
 from grading_class import sandbox_problem
 from submissions import IEEE_HABIT, WRONG_FIELDS, Notebook
 
-from fp8lab.grading.cache import FOLDER
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.places import LOCK, PREFIX, own_folder, sweep
 
 LEARNERS = 12
@@ -63,7 +63,7 @@ def finish(process: subprocess.Popen) -> str:
 
 
 def reports(folder: Path) -> int:
-    return len(list((folder / FOLDER / "reports").glob("*.json")))
+    return len(list((folder / MARKS_FOLDER / "reports").glob("*.json")))
 
 
 def descendants(root: int) -> dict[int, str]:

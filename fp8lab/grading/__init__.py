@@ -11,6 +11,7 @@ lms        what learning platforms import
 """
 
 EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays
+MARKS_FOLDER = ".fp8lab-grade"  # in the folder that marks are written to: what has been graded
 PREPARE = "prepare"  # name of the first cell of an assembled notebook
 SETTINGS = "FP8LAB_GRADING_RUN"  # environment variable: the file that configures plugin.py
 PLUGINS = ("fp8lab.grading.lean", "nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own

@@ -12,15 +12,16 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import BinaryIO
 
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.notebook import Unreadable
-from fp8lab.grading.source import MAX_DEPTH, Item, clean, ignored, is_notebook, is_zip
+from fp8lab.grading.source import MAX_DEPTH, Item, clean, holds_work, ignored, is_notebook, is_zip
 
 MAX_MEMBERS = 20_000
 MAX_DIRECTORY = 8 * 2**20  # bytes of an archive's table of contents
@@ -53,7 +54,8 @@ def members(archive: Item, zone: tzinfo | None = None) -> list[Item]:
         raise Unreadable(f"an archive with {len(infos):,} members; at most {MAX_MEMBERS:,} are read")
     left = MAX_NESTED_TOTAL if archive.depth else MAX_TOTAL
     items = []
-    for index, (info, name) in enumerate(zip(infos, member_names(infos))):
+    names = member_names(infos)
+    for index, (info, name) in enumerate(zip(infos, names)):
         item = _item(archive, index, info, name, zone)
         if item is None:
             continue
@@ -62,7 +64,21 @@ def members(archive: Item, zone: tzinfo | None = None) -> list[Item]:
             if left < 0:
                 item = replace(item, reader=None, problem="beyond what an archive may hold when it is unpacked")
         items.append(item)
-    return list(_numbered(_without_full_folders(items)))
+    return list(_numbered(_without_full_folders(_without_marks(items, names, archive.path))))
+
+
+def _without_marks(items: list[Item], names: Iterable[str], above: tuple[str, ...]) -> list[Item]:
+    """The items with a single one for each folder that the grader has written marks to. above: path of the archive."""
+    paths = (member_path(name)[0] for name in names if MARKS_FOLDER in name)
+    places = {above + path[: path.index(MARKS_FOLDER)] for path in paths if MARKS_FOLDER in path[1:]}
+    inside: dict[tuple[str, ...], list[Item]] = defaultdict(list)
+    for item in items if places else ():
+        for place in (item.path[:n] for n in range(len(above) + 1, len(item.path) + 1)):
+            if place in places:
+                inside[place].append(item)
+    marks = [place for place, mine in inside.items() if not holds_work(mine)]
+    gone = {item for place in marks for item in inside[place]}
+    return [item for item in items if item not in gone] + [Item(p, folder=True, marks=True) for p in marks]
 
 
 def _without_full_folders(items: list[Item]) -> Iterator[Item]:

@@ -9,18 +9,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from fp8lab.course.text import Text
 from fp8lab.grading.cache import Cache
-from fp8lab.grading.intake import Submission, collect, gradable, lessons_of, with_roster
+from fp8lab.grading.intake import Submission, collect, gradable, lessons_of, mismatch, with_roster
 from fp8lab.grading.jobs import Jobs, Progress, default_workers, run_jobs
 from fp8lab.grading.judge import absent, refused
 from fp8lab.grading.launch import require_sandbox
 from fp8lab.grading.notebook import Unreadable
+from fp8lab.grading.remarks import counted, translated
 from fp8lab.grading.report import About, Trouble, write_reports
-from fp8lab.grading.roster import read_roster
+from fp8lab.grading.roster import Roster, read_roster
 from fp8lab.grading.run import Ground
 from fp8lab.grading.verdict import Entry
 
 MOST_OTHERS = 8  # files named in a note
+LATE = Text("late, says Canvas", "迟交（Canvas 标记）")
 DEFAULT_TIMEOUT = 20.0  # seconds per cell; no solution cell of the course takes more than a tenth of it
 
 
@@ -37,6 +40,7 @@ class Grades:
     warnings    what else an instructor should know
     errors      submissions that fit several learners on the roster, so that they are nobody's
     people      learner -> their line on the roster, header -> cell; empty without one
+    mismatch    said when hand-ins match nobody on the roster while people on it are missing; "" otherwise
     """
 
     entries: tuple[Entry, ...]
@@ -49,6 +53,7 @@ class Grades:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mismatch: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -88,14 +93,17 @@ def grade(
     deadline  with a time zone; what came later gets a note, and the same points
     report_lang: language of report.html
 
-    ValueError for an unknown lesson, no submissions or a roster that cannot be used, SandboxMissing without a sandbox,
-    OSError when `out` cannot be written. Nothing in a submission raises.
+    ValueError for an unknown lesson, no submissions, a roster that cannot be used or an `out` that is the folder of
+    the submissions, SandboxMissing without a sandbox, OSError when `out` cannot be written. Nothing in a submission
+    raises.
     """
     root, out = Path(submissions), Path(out)
     for lesson in lessons:
         if lesson not in gradable():
             raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(gradable()) or 'none'}")
-    people = read_roster(Path(roster)) if roster is not None else None
+    people = _roster(Path(roster)) if roster is not None else None
+    if out.resolve() == root.resolve():
+        raise ValueError(f"{out} holds the submissions: give --out another folder, it may lie in this one")
     intake = collect(root, out.resolve(), deadline.tzinfo if deadline else None)
     if not intake.submissions:
         raise ValueError(f"{root} holds no submissions: neither a folder nor a .ipynb or .zip file")
@@ -112,22 +120,34 @@ def grade(
     entries = _entries(found, expected, graded, jobs)
     warnings = (*intake.warnings, *_unknown_times(graded, deadline))
     remarks = (*intake.layouts, *intake.errors, *warnings)
+    unlike = mismatch(intake, str(roster))
     failed = tuple((jobs.files[name].path, reason) for name, reason in jobs.broken.items())
     hand_ins = {(c.submission.student, c.submission.lesson or ""): c.submission.who for c in graded}
-    about = About(report_lang, intake.people, hand_ins, Trouble(failed, intake.strange, remarks))
+    about = About(report_lang, intake.people, hand_ins, Trouble(failed, intake.strange, remarks), unlike)
     write_reports(out, entries, expected, about)
     broken = tuple(f"{path}: {reason}" for path, reason in failed)
-    known = intake.layouts, warnings, intake.errors, intake.people
+    known = intake.layouts, warnings, intake.errors, intake.people, unlike.en if unlike else ""
     return Grades(entries, unreadable, broken, intake.strange, jobs.ran, len(jobs.files) - jobs.ran, *known)
+
+
+def _roster(path: Path) -> Roster:
+    try:
+        return read_roster(path)
+    except OSError as problem:
+        raise ValueError(f"{path}: {problem.strerror or problem}") from None
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """The file that counts for a learner and a lesson, its job (None if it is not to be run), remarks for the table."""
+    """The file that counts for a learner and a lesson, its job (None if it is not to be run), remarks for the table.
+
+    late: what tells that it came after the deadline
+    """
 
     submission: Submission
     job: str | None = None
     notes: tuple[str, ...] = ()
+    late: Text | None = None
 
 
 def _chosen(found: Iterable[Submission], expected: tuple[str, ...], deadline: datetime | None) -> list[_Choice]:
@@ -146,7 +166,9 @@ def _chosen(found: Iterable[Submission], expected: tuple[str, ...], deadline: da
         others = ", ".join(_other(s) for s in mine[:-1][-MOST_OTHERS:])
         others += f", and {len(mine) - 1 - MOST_OTHERS} more" if len(mine) - 1 > MOST_OTHERS else ""
         notes = (f"{len(mine)} files: graded {chosen.path}, not {others}",) if others else ()
-        choices.append(_Choice(chosen, None, (*notes, *late_notes(chosen, deadline), *chosen.notes)))
+        late = lateness(chosen, deadline)
+        notes += _time_notes(chosen, deadline, late)
+        choices.append(_Choice(chosen, None, (*notes, *chosen.notes), late))
     return choices
 
 
@@ -155,15 +177,20 @@ def _other(submission: Submission) -> str:
     return submission.path + (f" ({about})" if about else "")
 
 
-def late_notes(submission: Submission, deadline: datetime | None) -> tuple[str, ...]:
-    """What there is to say about the time of a hand-in."""
-    notes = ["late, says Canvas"] if submission.late else []
-    if deadline is not None and submission.when is None:
-        notes.append("time of hand-in not known")
-    elif deadline is not None and submission.when > deadline.timestamp():
+def lateness(submission: Submission, deadline: datetime | None) -> Text | None:
+    """What tells that a hand-in came late; None if nothing does."""
+    if deadline is not None and submission.when is not None and submission.when > deadline.timestamp():
         when = datetime.fromtimestamp(submission.when, deadline.tzinfo).isoformat(" ", "minutes")
-        notes.append(f"late: {when} ({submission.clock}), deadline {deadline.isoformat(' ', 'minutes')}")
-    return tuple(notes)
+        clock, end = submission.clock, deadline.isoformat(" ", "minutes")
+        zh = translated(clock, "zh")
+        return Text(f"late: {when} ({clock}), deadline {end}", f"迟交：{when}（{zh}），截止时间 {end}")
+    return LATE if submission.late else None
+
+
+def _time_notes(submission: Submission, deadline: datetime | None, late: Text | None) -> tuple[str, ...]:
+    """The remarks for the table about the time of a hand-in."""
+    unknown = deadline is not None and submission.when is None
+    return (*([late.en] if late else []), *(["time of hand-in not known"] if unknown else []))
 
 
 def _unknown_times(graded: Iterable[_Choice], deadline: datetime | None) -> tuple[str, ...]:
@@ -173,7 +200,7 @@ def _unknown_times(graded: Iterable[_Choice], deadline: datetime | None) -> tupl
         return ()
     layouts = sorted({submission.who.layout.capitalize() for submission in unknown if submission.who.layout != "plain"})
     why = f" ({' and '.join(layouts)} downloads do not tell)" if layouts else ""
-    return (f"deadline: the time of {len(unknown)} hand-ins is not known{why}",)
+    return (f"deadline: time not known of {counted(len(unknown), 'hand-in')}{why}",)
 
 
 def _add_jobs(choices: list[_Choice], jobs: Jobs) -> tuple[list[_Choice], tuple[str, ...]]:
@@ -214,4 +241,5 @@ def _entry(choice: _Choice, jobs: Jobs) -> Entry:
         report = refused(submission.lesson, submission.lang, submission.problem)
     else:
         report = jobs.reports[choice.job]
-    return Entry(submission.student, report, submission.path, choice.notes, submission.problem, choice.job or "")
+    job = choice.job or ""
+    return Entry(submission.student, report, submission.path, choice.notes, submission.problem, job, choice.late)

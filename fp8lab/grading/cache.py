@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from fp8lab import __version__
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.verdict import Report
 from fp8lab.grading.view import PACKAGE
 
-FOLDER = ".fp8lab-grade"
 SEEDS = 2**31
 
 
@@ -27,7 +27,7 @@ class Cache:
     """The reports in `out`. Unreadable ones count as not there."""
 
     def __init__(self, out: Path) -> None:
-        self.folder = out / FOLDER
+        self.folder = out / MARKS_FOLDER
         self.reports = self.folder / "reports"
         self.reports.mkdir(parents=True, exist_ok=True)
 

@@ -22,9 +22,11 @@ from fp8lab.grading.batch import DEFAULT_TIMEOUT, Grades, grade
 from fp8lab.grading.cluster import ClusterError, dask_cluster
 from fp8lab.grading.jobs import Progress
 from fp8lab.grading.launch import SandboxMissing
+from fp8lab.grading.remarks import counted
 from fp8lab.grading.verdict import VERDICTS
 
 MOST_LINES = 20  # of one kind at the end
+WRITTEN = "report.html", "grades.csv", "summary.csv", "review.csv", "feedback/", "lms/"
 LINE_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
 NO_SANDBOX = (
     "fp8lab grade: no sandbox. Submissions run with your rights on this machine: they can read your files, use your "
@@ -176,9 +178,12 @@ def render(grades: Grades, out: Path, took: float) -> str:
     lines += _some("ERROR: the grader failed, run it again: ", grades.broken)
     shown = ", ".join(f"{grades.verdicts[name]} {name}" for name in VERDICTS if grades.verdicts[name])
     rate = f", {60 * grades.ran / took:.0f} notebooks a minute" if grades.ran and took > 0 else ""
-    lines.append(f"{students} learners: {shown or 'nothing graded'}")
-    lines.append(f"{grades.ran} notebooks run in {took:.0f} s{rate}; {grades.kept} taken from an earlier run")
-    lines.append(f"{out / 'report.html'}  {out / 'grades.csv'}  {out / 'feedback'}  {out / 'lms'}")
+    lines.append(f"{counted(students, 'learner')}: {shown or 'nothing graded'}")
+    ran = counted(grades.ran, "notebook")
+    lines.append(f"{ran} run in {took:.0f} s{rate}; {grades.kept:,} taken from an earlier run")
+    lines.append(f"{out / WRITTEN[0]}, and beside it {', '.join(WRITTEN[1:])}")
+    if grades.mismatch:
+        lines.append(f"CHECK NAMES: {grades.mismatch}")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from fp8lab.course.feedback import COLOURS
 from fp8lab.course.text import Text
 from fp8lab.grading.overview import lesson_title
+from fp8lab.grading.remarks import translated
 from fp8lab.grading.verdict import SHOWN, Entry, Mark
 
 WORDS = {
@@ -20,7 +21,13 @@ WORDS = {
     "file": Text("graded file: {path}", "评分文件：{path}"),
     "none": Text("Nothing was handed in for this lesson.", "本课没有提交。"),
     "problem": Text("The file could not be read: {problem}.", "文件无法读取：{problem}。"),
+    "shared": Text("{keys}: {line}", "{keys}：{line}"),
+    "open": Text(
+        "Not attempted: {keys}. Replace the line `raise NotImplementedError(...)` in them with your code.",
+        "还没有作答：{keys}。请把其中的 `raise NotImplementedError(...)` 换成你的代码。",
+    ),
 }
+DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # no name for a file on Windows
 MARKS = {"passed": "✓", "not_attempted": "○", "blocked": "⧗", "missing": "○"}
 STYLE = """
 body { font: 16px/1.6 system-ui, "Noto Sans CJK SC", "Microsoft YaHei", sans-serif; max-width: 46em;
@@ -41,13 +48,14 @@ code { background: #eef1f4; padding: 0 .25em; border-radius: 3px; overflow-wrap:
 def file_names(students: Iterable[str]) -> dict[str, str]:
     """Learner -> a name for their file, safe on every system, different for all of them.
 
-    >>> file_names(["Ana", "ana", "../x", "李雷"])
-    {'Ana': 'Ana', 'ana': 'ana-2', '../x': '_x', '李雷': '李雷'}
+    >>> file_names(["Ana", "ana", "../x", "李雷", "Li, Lei", "con"])
+    {'Ana': 'Ana', 'ana': 'ana-2', '../x': '_x', '李雷': '李雷', 'Li, Lei': 'Li, Lei', 'con': 'con_'}
     """
     names: dict[str, str] = {}
     used: set[str] = set()
     for student in students:
-        base = re.sub(r"[^\w .()-]+", "_", student).strip(" .")[:80].lstrip(".-") or "learner"
+        base = re.sub(r"[^\w .,()-]+", "_", student).strip(" .")[:80].lstrip(".-") or "learner"
+        base += "_" if DEVICE.fullmatch(base) else ""
         name, number = base, 1
         while name.casefold() in used:
             number += 1
@@ -69,10 +77,12 @@ def markdown_page(student: str, entries: Sequence[Entry]) -> str:
     for entry in entries:
         blocks.append(f"## {_plain(_heading(entry))}")
         blocks += [_plain(line) for line in _about(entry)]
-        for mark in entry.report.marks:
+        once = _said_once(entry)
+        blocks += [_marked(line) for line in once.values()]
+        for mark in _shown(entry):
             sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(entry.report.lang)
             blocks.append(f"### {sign} {mark.key} {_plain(mark.title)} — {verdict}, {mark.points}/{mark.max_points}")
-            blocks.append("\n".join(f"- {_marked(line)}" for line in _lines(mark)))
+            blocks.append("" if _lines(mark) in once else "\n".join(f"- {_marked(line)}" for line in _lines(mark)))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -84,7 +94,11 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
     for entry in entries:
         body.append(f"<h2>{html.escape(_heading(entry))}</h2>")
         body += [f'<p class="quiet">{html.escape(line)}</p>' for line in _about(entry)]
-        body += [_section(mark, entry.report.lang) for mark in entry.report.marks]
+        once = _said_once(entry)
+        body += [f"<p>{_code_html(line)}</p>" for line in once.values()]
+        body += [
+            _section(mark, entry.report.lang, () if _lines(mark) in once else _lines(mark)) for mark in _shown(entry)
+        ]
     code = "zh-CN" if lang == "zh" else "en"
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     return f'<!doctype html>\n<html lang="{code}"><head>{head}<style>{STYLE}</style></head>\n<body>\n' + "\n".join(
@@ -92,14 +106,39 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
     )
 
 
-def _section(mark: Mark, lang: str) -> str:
+def _section(mark: Mark, lang: str, told: tuple[str, ...]) -> str:
     colour = COLOURS.get({"passed": "right", "timeout": "error", "crashed": "error"}.get(mark.verdict, mark.verdict))
     sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
-    lines = "".join(f"<p>{_code_html(line)}</p>" for line in _lines(mark))
+    lines = "".join(f"<p>{_code_html(line)}</p>" for line in told)
     return (
         f'<section style="--c:{colour or COLOURS["not_attempted"]}"><h3><b>{sign} {html.escape(verdict)}</b> '
         f"{mark.key} {html.escape(mark.title)} ({mark.points}/{mark.max_points})</h3>{lines}</section>"
     )
+
+
+def _shown(entry: Entry) -> tuple[Mark, ...]:
+    """The exercises to list: none when there is no file, or none that can be read, for then one line says it all."""
+    return entry.report.marks if entry.path and not entry.problem else ()
+
+
+def _said_once(entry: Entry) -> dict[tuple[str, ...], str]:
+    """What several exercises of a lesson would say in the same words -> the line that says it for all of them.
+
+    It stands above the exercises, and not again below each.
+    """
+    lang = entry.report.lang
+    sayings: dict[tuple[str, ...], list[str]] = {}
+    for mark in _shown(entry):
+        if lines := _lines(mark):
+            sayings.setdefault(lines, []).append(mark.key)
+    once = {
+        lines: WORDS["shared"].format(keys=", ".join(keys), line=" ".join(lines)).get(lang)
+        for lines, keys in sayings.items()
+        if len(keys) > 1
+    }
+    if untouched := [mark.key for mark in _shown(entry) if mark.verdict == "not_attempted"]:
+        once[()] = WORDS["open"].format(keys=", ".join(untouched)).get(lang)
+    return once
 
 
 def _lines(mark: Mark) -> tuple[str, ...]:
@@ -120,9 +159,9 @@ def _about(entry: Entry) -> list[str]:
     lang, marks = entry.report.lang, entry.report.marks
     if not entry.path:
         return [WORDS["none"].get(lang)]
-    lines = [WORDS["file"].format(path=entry.path).get(lang)]
+    lines = [WORDS["file"].format(path=entry.path).get(lang), *([entry.late.get(lang)] if entry.late else [])]
     if entry.problem:
-        return [*lines, WORDS["problem"].format(problem=entry.problem).get(lang)]
+        return [*lines, WORDS["problem"].format(problem=translated(entry.problem, lang)).get(lang)]
     passed = sum(mark.verdict == "passed" for mark in marks)
     parts = [WORDS["passed"].format(passed=passed, total=len(marks)).get(lang)]
     following = next((mark for mark in marks if mark.verdict not in ("passed", "blocked")), None)

@@ -18,15 +18,28 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 
+from fp8lab.course.text import Text
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.identify import gradable, identify, lesson_in_name
 from fp8lab.grading.layouts import SHOWN, Who
 from fp8lab.grading.notebook import Unreadable
+from fp8lab.grading.remarks import NOT_LISTED, counted, some
 from fp8lab.grading.roster import Person, Roster
 from fp8lab.grading.sorting import Sorter, Submission
 from fp8lab.grading.source import clean, file_item, foreign_archive, is_notebook, walk
 
-__all__ = ["Intake", "Submission", "collect", "gradable", "identify", "lesson_in_name", "lessons_of", "with_roster"]
-NOT_LISTED = "not on the roster"
+__all__ = [
+    "Intake",
+    "Submission",
+    "collect",
+    "gradable",
+    "identify",
+    "lesson_in_name",
+    "lessons_of",
+    "mismatch",
+    "with_roster",
+]
+NAMED = 4  # people in the line about names that may not agree
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,8 @@ class Intake:
     errors       submissions that fit several learners on the roster, so that they are nobody's
     layouts      which layout was recognised where, a line each
     people       learner -> their line on the roster
+    strangers    learners who handed in something and match nobody on the roster
+    idle         learners on the roster of whom nothing came
     """
 
     submissions: tuple[Submission, ...]
@@ -47,6 +62,8 @@ class Intake:
     errors: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
     people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    strangers: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 def collect(root: Path, avoid: Path | None = None, zone: tzinfo | None = None) -> Intake:
@@ -58,8 +75,15 @@ def collect(root: Path, avoid: Path | None = None, zone: tzinfo | None = None) -
     ValueError when `root` is none of these, OSError when it is a folder that cannot be listed.
     """
     sorter = Sorter(zone)
+    marks = []
+    if (root / MARKS_FOLDER).is_dir():
+        raise ValueError(
+            f"{root} holds marks, in {MARKS_FOLDER}: give the folder of the submissions, and another --out"
+        )
     if root.is_dir():
-        sorter.container(walk(root, avoid))
+        items = walk(root, avoid)
+        marks = [item.shown for item in items if item.marks]
+        sorter.container([item for item in items if not item.marks])
     elif not root.exists():
         raise ValueError(f"{root} does not exist")
     elif foreign := foreign_archive(root.name):
@@ -73,7 +97,9 @@ def collect(root: Path, avoid: Path | None = None, zone: tzinfo | None = None) -
             hint = "" if root.suffix.lower() == ".zip" else "; accepted are a folder, a .zip and a .ipynb"
             raise ValueError(f"{root}: {problem}{hint}") from None
     found = _labelled(sorter.found)
-    return Intake(found, tuple(sorter.strange), tuple(sorter.warnings), (), _layouts(found, root.name))
+    warnings = [f"{path}: marks of an earlier run, not looked into" for path in (*marks, *sorter.looker.marks)]
+    warnings += sorter.warnings
+    return Intake(found, tuple(sorter.strange), tuple(warnings), (), _layouts(found, root.name))
 
 
 def _labelled(found: Iterable[Submission]) -> tuple[Submission, ...]:
@@ -101,7 +127,7 @@ def _layouts(found: Iterable[Submission], name: str) -> tuple[str, ...]:
     for (place, layout), mine in groups.items():
         files = sum(bool(s.path) for s in mine)
         learners = len({s.student for s in mine})
-        lines.append(f"{place or name}: {SHOWN[layout]}: {files} files, {learners} learners")
+        lines.append(f"{place or name}: {SHOWN[layout]}: {counted(files, 'file')}, {counted(learners, 'learner')}")
     return tuple(lines)
 
 
@@ -117,7 +143,7 @@ def with_roster(intake: Intake, roster: Roster) -> Intake:
             rivals[match.person, who.layout, who.scope].append(who)
     contested = {who: same for same in rivals.values() if len(same) > 1 for who in same}
     taken = {person.label for person in roster.people}
-    found, errors, missing = [], [], []
+    found, errors, missing, strangers = [], [], [], []
     for submission in intake.submissions:
         who, people = submission.who, matches[submission.who].people
         if len(people) == 1 and who not in contested:
@@ -130,14 +156,36 @@ def with_roster(intake: Intake, roster: Roster) -> Intake:
             errors.append(f"{label}: fits {fitting} on the roster{rivalry}; not guessed whose it is")
         else:
             missing.append(f"{label}: {NOT_LISTED}")
+            strangers += [submission.student] if submission.path else []
         note = "fits several on the roster, not guessed whose it is" if people else NOT_LISTED
         found.append(replace(submission, student=label, notes=(*submission.notes, note)))
     there = {submission.student for submission in found}
     found += [Submission(person.label, who=Who(person.label)) for person in roster.people if person.label not in there]
+    came = {submission.student for submission in found if submission.path}
+    idle = tuple(person.label for person in roster.people if person.label not in came)
     warnings = (*intake.warnings, *dict.fromkeys(missing))
     people = {person.label: person.columns for person in roster.people}
     return replace(
-        intake, submissions=tuple(found), warnings=warnings, errors=tuple(dict.fromkeys(errors)), people=people
+        intake,
+        submissions=tuple(found),
+        warnings=warnings,
+        errors=tuple(dict.fromkeys(errors)),
+        people=people,
+        strangers=tuple(dict.fromkeys(strangers)),
+        idle=idle,
+    )
+
+
+def mismatch(intake: Intake, roster: str) -> Text | None:
+    """The line to say when hand-ins match nobody on `roster` and people on it are missing: names may not agree."""
+    if not (intake.strangers and intake.idle):
+        return None
+    came, gone = len(intake.strangers), len(intake.idle)
+    who, absent = some(intake.strangers, NAMED), some(intake.idle, NAMED)
+    return Text(
+        f"{counted(came, 'learner')} who handed in {'matches' if came == 1 else 'match'} nobody on the roster ({who}); "
+        f"{gone:,} on the roster handed in nothing ({absent}): check the names in {roster}",
+        f"{came} 名学员交了作业却对不上名单（{who}），名单上有 {gone} 人没有交（{absent}）：请核对 {roster} 里的姓名",
     )
 
 

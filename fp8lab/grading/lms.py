@@ -25,14 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fp8lab.course.text import Text
-from fp8lab.grading.cache import write_atomically
 from fp8lab.grading.layouts import Who
 from fp8lab.grading.roster import KIND, squeezed
-from fp8lab.grading.spreadsheet import harmless
+from fp8lab.grading.spreadsheet import harmless, write_table
 from fp8lab.grading.verdict import SHOWN, Entry
 
 PARTICIPANT = "Participant "  # Moodle's string "hiddenuser" in English
-CANVAS_EXPORT = ("sisloginid", "section")  # a class list with both is a gradebook of Canvas: its "ID" is Canvas's
+CANVAS_EXPORT = "student", "id"  # a class list with both and one of the next is a gradebook of Canvas, and its ID
+CANVAS_SIS = "sisuserid", "sisloginid"  # is Canvas's own
 MOST_FEEDBACK = 1500  # characters
 DONE = Text("All exercises passed.", "全部练习通过。")
 NOTHING = Text("Nothing was handed in.", "没有提交。")
@@ -69,7 +69,8 @@ def identity(student: str, columns: Mapping[str, str], hand_ins: Mapping[str, Wh
         of_kind.setdefault(KIND.get(header, ""), []).append(cell)
     whos = list(hand_ins.values())
     from_canvas = next((who.id for who in whos if who.layout == "canvas" and who.id.isdigit()), "")
-    exported = all(header in map(squeezed, columns) for header in CANVAS_EXPORT)
+    headers = set(map(squeezed, columns))
+    exported = headers.issuperset(CANVAS_EXPORT) and not headers.isdisjoint(CANVAS_SIS)
     listed = cells.get("canvasuserid") or (cells.get("id", "") if exported else "")
     sis = [cell for header, cell in cells.items() if KIND.get(header) == "id" and cell != listed]
 
@@ -112,7 +113,7 @@ def lms_files(
 def write_lms(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files, and remove worksheets of an earlier run."""
     for name, text in files.items():
-        write_atomically(folder / name, "\ufeff" + text)
+        write_table(folder / name, text)
     for old in folder.glob("moodle-*.csv"):
         if old.name not in files:
             old.unlink()

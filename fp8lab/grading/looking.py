@@ -19,12 +19,13 @@ from fp8lab.grading.source import Item, is_zip
 
 
 class Looker:
-    """Looks once at everything. zone: of times that do not tell theirs."""
+    """Looks once at everything. zone: of times that do not tell theirs. marks: folders of them that were met."""
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.zone = zone
         self._looked: dict[Item, tuple[str | None, str | None, str]] = {}
         self._inside: dict[Item, list[Item]] = {}
+        self.marks: list[str] = []
 
     def look(self, item: Item, name: str) -> tuple[str | None, str | None, str]:
         """(lesson, language, problem) of a file that its learner has called `name`."""
@@ -46,7 +47,9 @@ class Looker:
     def inside(self, item: Item) -> list[Item]:
         """The members of a zip. Unreadable when they cannot be listed."""
         if item not in self._inside:
-            self._inside[item] = members(item, self.zone)
+            found = members(item, self.zone)
+            self.marks += [member.shown for member in found if member.marks]
+            self._inside[item] = [member for member in found if not member.marks]
         return self._inside[item]
 
     def content(self, item: Item, name: str, strict: bool) -> tuple[int, bool]:

@@ -21,11 +21,12 @@ STOPPED = ("timeout", "crashed")
 
 @dataclass(frozen=True)
 class Score:
-    """Points of one learner in one lesson. state: "graded", "missing" (not handed in), "unreadable"."""
+    """Points of one learner in one lesson. state: "graded", "missing" (not handed in), "unreadable". late: it was."""
 
     points: int
     most: int
     state: str = "graded"
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Overview:
-    """The figures of a class. lessons: name -> title; exercises hardest first; unreadable: entries with a problem."""
+    """The figures of a class. lessons: name -> title; exercises hardest first; unreadable, late: such entries."""
 
     learners: tuple[Learner, ...]
     lessons: Mapping[str, Text]
@@ -91,6 +92,7 @@ class Overview:
     misconceptions: tuple[Seen, ...]
     stopped: tuple[Seen, ...]
     unreadable: tuple[Entry, ...]
+    late: tuple[Entry, ...] = ()
 
     @property
     def passed(self) -> float:
@@ -109,6 +111,7 @@ def overview(entries: Sequence[Entry], expected: Sequence[str]) -> Overview:
         _misconceptions(entries),
         _stopped(entries),
         tuple(entry for entry in entries if entry.problem),
+        tuple(entry for entry in entries if entry.late),
     )
 
 
@@ -170,7 +173,7 @@ def _learners(entries: Sequence[Entry]) -> tuple[Learner, ...]:
 
 def _score(entry: Entry) -> Score:
     state = "unreadable" if entry.problem else "graded" if entry.path else "missing"
-    return Score(entry.report.points, entry.report.max_points, state)
+    return Score(entry.report.points, entry.report.max_points, state, entry.late is not None)
 
 
 def _exercises(entries: Sequence[Entry]) -> tuple[ExerciseFigures, ...]:

@@ -17,6 +17,7 @@ from functools import cache
 
 from fp8lab.course.text import Text, known_language
 
+NOT_LISTED = "not on the roster"
 SHOWN_NAMES = 8  # in a line; tables have them all
 NUMBERS = ("count", "most", "files", "learners", "of")
 LONGEST = 2000  # characters of a remark that is looked up
@@ -102,7 +103,7 @@ PHRASES = (
         "缺少 Blackboard 的 .txt 文件，无法判断用户名：{names}",
     ),
     Text("names that differ only in case: {names}", "只有大小写不同的名字：{names}"),
-    Text("not on the roster", "不在名单上"),
+    Text(NOT_LISTED, "不在名单上"),
     Text("{name}: not on the roster", "{name}：不在名单上"),
     Text(
         "{name}: fits {names} on the roster as {others} do; not guessed whose it is",
@@ -137,6 +138,7 @@ PHRASES = (
         "defined more than once: graded cell {places}, not cell {others}",
         "重复定义：评的是第 {places} 个单元格，不是第 {others} 个",
     ),
+    Text("not run: it uses {names}, which no answer needs", "没有运行：它用到了答案不需要的 {names}"),
     Text("code recovered from a Markdown cell", "代码取自 Markdown 单元格"),
     Text("for review: uses {names}", "待复核：用到 {names}"),
     Text("for review: tried to reach {names}", "待复核：试图访问 {names}"),

@@ -6,6 +6,8 @@ summary.csv  a row per learner: points of all lessons and of each, percent, how 
 review.csv   flag, learners, lesson, exercises, evidence: what deserves a look, see `review`
 feedback/    a page per learner, as Markdown and as HTML
 lms/         points as Canvas, Moodle and Blackboard import them, see `lms`
+
+All tables are UTF-8 with a mark (in Python: encoding="utf-8-sig").
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from fp8lab.course.text import Text
 from fp8lab.grading.cache import write_atomically
 from fp8lab.grading.feedback import file_names, html_page, markdown_page
 from fp8lab.grading.layouts import Who
@@ -23,7 +26,7 @@ from fp8lab.grading.lms import lms_files, write_lms
 from fp8lab.grading.overview import overview
 from fp8lab.grading.report_page import Trouble, report_page
 from fp8lab.grading.review import flag_rows, flags
-from fp8lab.grading.spreadsheet import to_csv
+from fp8lab.grading.spreadsheet import to_csv, write_table
 from fp8lab.grading.verdict import VERDICTS, Entry
 
 GRADES = ("student", "lesson", "exercise", "points", "max_points", "verdict", "note")
@@ -38,6 +41,7 @@ class About:
     people    learner -> their line on the class list, header -> cell; empty without one
     hand_ins  (learner, lesson) -> whose file it is by the layout of the download
     trouble   files that did not become marks
+    mismatch  said on top when the names of learners and of the class list do not agree
     when      of the report; None: now
     """
 
@@ -45,16 +49,17 @@ class About:
     people: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hand_ins: Mapping[tuple[str, str], Who] = field(default_factory=dict)
     trouble: Trouble = Trouble()
+    mismatch: Text | None = None
     when: datetime | None = None
 
 
 def write_reports(out: Path, entries: Sequence[Entry], expected: Sequence[str], about: About | None = None) -> None:
     """Write all reports on `entries` into `out`. expected: the lessons, in order. OSError when it cannot be written."""
     about = about or About()
-    write_atomically(out / "grades.csv", to_csv(GRADES, grade_rows(entries)))
-    write_atomically(out / "summary.csv", to_csv(*summary_rows(entries, expected)))
+    write_table(out / "grades.csv", to_csv(GRADES, grade_rows(entries)))
+    write_table(out / "summary.csv", to_csv(*summary_rows(entries, expected)))
     found = flags(entries)
-    write_atomically(out / "review.csv", to_csv(REVIEW, flag_rows(found)))
+    write_table(out / "review.csv", to_csv(REVIEW, flag_rows(found)))
     write_lms(out / "lms", lms_files(entries, expected, about.people, about.hand_ins))
     by_student: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -64,7 +69,8 @@ def write_reports(out: Path, entries: Sequence[Entry], expected: Sequence[str], 
         write_atomically(out / "feedback" / f"{name}.md", markdown_page(student, by_student[student]))
         write_atomically(out / "feedback" / f"{name}.html", html_page(student, by_student[student]))
     when = about.when or datetime.now()
-    page = report_page(overview(entries, expected), found, pages, about.lang, when, about.trouble)
+    mismatch = about.mismatch and about.mismatch.get(about.lang)
+    page = report_page(overview(entries, expected), found, pages, about.lang, when, about.trouble, mismatch or "")
     write_atomically(out / "report.html", page)
 
 

@@ -17,6 +17,7 @@ from fp8lab import __version__
 from fp8lab.course.text import known_language
 from fp8lab.grading.overview import Overview, Score, Seen, histogram, lesson_percents, middle
 from fp8lab.grading.pictures import counts_list, histogram_svg, legend, stacked_bar
+from fp8lab.grading.remarks import NOT_LISTED, translated
 from fp8lab.grading.report_style import SCRIPT, STYLE, policy
 from fp8lab.grading.report_words import W
 from fp8lab.grading.review import KINDS, Flag
@@ -52,12 +53,14 @@ def report_page(
     lang: str,
     when: datetime,
     trouble: Trouble | None = None,
+    mismatch: str = "",
 ) -> str:
-    """The page in `lang`. pages: learner -> name of their feedback file without suffix."""
+    """The page in `lang`. pages: learner -> name of their feedback file without suffix; mismatch: said on top."""
     page = _Page(overview, known_language(lang), pages)
     body = [
-        page.head(flags, when),
+        page.head(flags, when, mismatch),
         *([page.marks(), page.exercises(), page.misconceptions(), page.stopped()] if overview.learners else []),
+        page.late(),
         page.review(flags) if overview.learners else "",
         page.files(trouble or Trouble()),
         page.learners() if overview.learners else "",
@@ -95,7 +98,7 @@ class _Page:
         """`say`, with the singular for one where English has another word for it."""
         return self.say(f"{word}_one" if number == 1 and f"{word}_one" in W else word, **values)
 
-    def head(self, flags: Sequence[Flag], when: datetime) -> str:
+    def head(self, flags: Sequence[Flag], when: datetime, mismatch: str) -> str:
         seen = self.overview
         made = self.say("made", date=when.strftime("%Y-%m-%d %H:%M"), version=__version__)
         lessons = " · ".join(f"{lesson} {title.get(self.lang)}" for lesson, title in seen.lessons.items())
@@ -105,11 +108,13 @@ class _Page:
             full = sum(learner.most > 0 and learner.points == learner.most for learner in seen.learners)
             tiles += [(f"{middle(percents):.0f} %", "median"), (f"{100 * seen.passed:.0f} %", "passed_share")]
             tiles += [(full, "full"), (len(flags), "to_review"), (len(seen.unreadable), "unread")]
+            tiles += [(len(seen.late), "late_tile")] if seen.late else []
         items = "".join(f"<li><b>{value}</b><span>{self.counted(word, value)}</span></li>" for value, word in tiles)
         empty = "" if seen.learners else f"<p>{self.say('empty')}</p>"
+        alarm = f'<p class="alarm" role="alert">{clean(mismatch, 4 * MOST_TEXT)}</p>' if mismatch else ""
         return (
             f'<h1>{self.say("title")}</h1><p class="quiet">{made}<br>{html.escape(lessons)}</p>'
-            f'<ul class="tiles">{items}</ul>{empty}'
+            f'{alarm}<ul class="tiles">{items}</ul>{empty}'
         )
 
     def marks(self) -> str:
@@ -148,10 +153,11 @@ class _Page:
             return self._section("misconceptions", self.say("no_misconceptions"))
         rows = []
         for one in seen:
-            explain = f'<br><span class="small">{_code(one.explain.get(self.lang))}</span>' if one.explain else ""
+            explain = f"<br>{_code(one.explain.get(self.lang))}" if one.explain else ""
             rows.append(
-                f'<tr><td class="n">{one.count}<td class="key">{clean(one.key)}<td><b>{clean(one.name)}</b>{explain}'
-                f"<td>{self._links(one.examples)}"
+                f'<tr><td class="n">{one.count}<td class="key">{clean(one.key)}'
+                f"<td><b>{clean(one.title.get(self.lang))}</b>{explain}"
+                f'<br><span class="small">{clean(one.name)}</span><td>{self._links(one.examples)}'
             )
         heads = [self.say("learners"), "", self.say("mistake"), self.say("examples")]
         table = self._folded(heads, rows, "named")
@@ -166,11 +172,29 @@ class _Page:
         return self._section("stopped", "", self._folded(heads, rows, "ended"))
 
     def _stopped_row(self, one: Seen) -> str:
-        note = f'<br><span class="small">{clean(one.note)}</span>' if one.note else ""
+        note = f'<br><span class="small">{clean(translated(one.note, self.lang))}</span>' if one.note else ""
         return (
             f'<tr><td class="n">{one.count}<td class="key">{clean(one.key)}<td>{clean(one.title.get(self.lang))}'
             f"<td>{html.escape(SHOWN[one.name].get(self.lang))}{note}<td>{self._links(one.examples)}"
         )
+
+    def late(self) -> str:
+        seen = self.overview.late
+        if not seen:
+            return ""
+        rows = [
+            f"<tr><td>{self._links([entry.student])}<td>{clean(entry.report.lesson)}<td><code>{clean(entry.path)}</code>"
+            f"<td>{clean(entry.late.get(self.lang))}"
+            for entry in seen[:MOST_FILES]
+        ]
+        heads = [self.say("learner"), self.say("lesson"), self.say("file"), self.say("when")]
+        about = self.say("late_about", mark="{}").replace("{}", self._late_mark())
+        return self._section(
+            "late", about, _table(heads, rows, "seen") + self._rest("more_late", len(seen) - MOST_FILES)
+        )
+
+    def _late_mark(self) -> str:
+        return f'<span class="late">{self.say("late_mark")}</span>'
 
     def review(self, flags: Sequence[Flag]) -> str:
         if not flags:
@@ -193,11 +217,11 @@ class _Page:
 
     def files(self, trouble: Trouble) -> str:
         lines = [
-            *((entry.student, entry.path, entry.problem) for entry in self.overview.unreadable),
-            *(("", path, f"{W['grader_failed'].get(self.lang)}: {reason}") for path, reason in trouble.broken),
-            *(("", path, W["not_notebook"].get(self.lang)) for path in trouble.strange),
+            *((entry.student, entry.path, translated(entry.problem, self.lang)) for entry in self.overview.unreadable),
+            *(("", path, W["grader_failed"].get(self.lang).format(reason=reason)) for path, reason in trouble.broken),
+            *(("", translated(path, self.lang), W["not_notebook"].get(self.lang)) for path in trouble.strange),
         ]
-        remarks = "".join(f"<li>{clean(remark)}" for remark in trouble.remarks[:MOST_FILES])
+        remarks = "".join(f"<li>{clean(translated(remark, self.lang))}" for remark in trouble.remarks[:MOST_FILES])
         remarks = f"<ul>{remarks}</ul>" if remarks else ""
         if not lines:
             return self._section("files", self.say("no_files"), remarks)
@@ -228,16 +252,20 @@ class _Page:
         )
 
     def _score(self, score: Score | None) -> str:
+        late = f" {self._late_mark()}" if score is not None and score.late else ""
         if score is None or score.state != "graded":
             sign = UNREADABLE if score is not None and score.state == "unreadable" else MISSING
-            return f'<td class="n" data-v="-1">{sign}'
-        return f'<td class="n">{score.points}'
+            return f'<td class="n" data-v="-1">{sign}{late}'
+        return (
+            f'<td class="n" data-v="{score.points}">{score.points}{late}' if late else f'<td class="n">{score.points}'
+        )
 
     def _links(self, students: Sequence[str]) -> str:
         """Names that lead to feedback files; the first of many."""
         found = []
         for student in students[:MOST_NAMES]:
-            name = f"<bdi>{clean(student, MOST_TEXT // 3)}</bdi>"
+            shown = translated(student, self.lang) if student.endswith(f"({NOT_LISTED})") else student
+            name = f"<bdi>{clean(shown, MOST_TEXT // 3)}</bdi>"
             page = self.pages.get(student)
             found.append(f'<a href="feedback/{html.escape(quote(page))}.html">{name}</a>' if page else name)
         more = f" +{len(students) - MOST_NAMES}" if len(students) > MOST_NAMES else ""

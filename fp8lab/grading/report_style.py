@@ -35,6 +35,8 @@ figure {{ margin: 0 }} figcaption {{ margin-bottom: .3em }} figcaption .quiet {{
 .legend i {{ display: inline-block; width: .95em; height: .95em; border-radius: 3px; margin-right: .4em;
   vertical-align: -.1em; outline: 1px solid var(--line) }}
 .wide {{ overflow-x: auto }}
+.alarm {{ border-left: 4px solid var(--v-error); background: var(--soft); padding: .5em .9em; margin: 1em 0 0 }}
+.late {{ font-size: .8em; border: 1px solid currentColor; border-radius: 3px; padding: 0 .25em }}
 table {{ border-collapse: collapse; width: 100% }}
 th {{ text-align: left; font-weight: 600; color: var(--quiet); font-size: .87em; vertical-align: bottom }}
 th, td {{ padding: .35em .7em .35em 0; border-bottom: 1px solid var(--line) }}

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fp8lab.course.text import Text
+from fp8lab.grading.remarks import some
 from fp8lab.grading.similar import Alike, Shared, alike
 from fp8lab.grading.verdict import Entry
 
@@ -37,7 +38,6 @@ SHARED = Text("{key}: {level} ({size} nodes)", "{key}：{level}（{size} 个语�
 SHARED_BY = Text(
     "{key}: {level} ({size} nodes; {who})", "{key}：{level}（{size} 个语法节点；{who}）"
 )  # when not all of the group share it
-SHOWN_NAMES = 8  # in a line; the table of flags has them all
 UNTOUCHED = ("not_attempted", "missing")
 
 
@@ -90,16 +90,6 @@ def _evidence(shared: Shared, group: Alike) -> Text:
             for lang in ("en", "zh")
         )
     )
-
-
-def some(learners: Sequence[str], most: int = SHOWN_NAMES) -> str:
-    """Names in a line, the first of many.
-
-    >>> some(["ann", "bob", "cem"], most=2)
-    'ann, bob, +1'
-    """
-    more = [f"+{len(learners) - most}"] if len(learners) > most else []
-    return ", ".join([*learners[:most], *more])
 
 
 def _names(entries: Iterable[Entry]) -> list[Flag]:

@@ -11,7 +11,7 @@ import io
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,7 @@ KIND = {header: kind for kind, headers in COLUMNS.items() for header in headers.
 CANVAS_IDS = ("id", "userid", "canvasuserid")  # what Canvas calls its own number, which it puts into file names
 OURS = ("points possible", "student, test")  # lines of Canvas's own gradebook that are no learners
 SHORTEST_TOKEN = 4  # characters of an id that is looked for inside a longer name
+CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U000323af々]{2,6}")  # a name
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,17 @@ def squeezed(name: str) -> str:
 def name_forms(name: str, first: str = "", last: str = "") -> frozenset[str]:
     """All ways in which the parts of a name may be in order, squeezed.
 
-    >>> sorted(name_forms("Smith, Ann"))
-    ['annsmith', 'smithann']
+    A name of CJK characters without a blank does not tell where the family name ends, so it may end anywhere: a
+    platform that is set to given names first writes 王小明 as 小明 王, and its file names as 小明王.
+
+    >>> sorted(name_forms("Smith, Ann")), sorted(name_forms("王小明"))
+    (['annsmith', 'smithann'], ['小明王', '明王小', '王小明'])
     """
-    words = [squeezed(word) for word in re.split(r"[\s,，、]+", name)]
-    turns = {"".join(words[n:] + words[:n]) for n in range(len(words))}
+    words: Sequence[str] = [squeezed(word) for word in re.split(r"[\s,，、]+", name)]
     both = {squeezed(first + last), squeezed(last + first)} if first or last else set()
+    if len(words) == 1 and not (first and last) and CJK.fullmatch(words[0]):
+        words = list(words[0])
+    turns = {"".join(words[n:]) + "".join(words[:n]) for n in range(len(words))}
     return frozenset(form for form in turns | both if form)
 
 
@@ -220,7 +226,7 @@ class _Draft:
         joined = last + first if chinese else " ".join(filter(None, (first, last)))
         names = [cell for _, cell in cells["name"]]
         self.name = (names or [joined])[0]
-        self.names = name_forms(joined, first, last).union(*(name_forms(name) for name in names))
+        self.names = name_forms(joined, first, last).union(*(name_forms(name, first, last) for name in names))
         self.anybody = bool(self.name or self.accounts) and folded(self.name) not in OURS
 
     @property

@@ -9,11 +9,12 @@ import io
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.notebook import Unreadable
 
 IGNORED = frozenset(("__MACOSX", "__pycache__", "desktop.ini", "Thumbs.db"))
@@ -42,6 +43,7 @@ class Item:
     folder   it is a folder: an empty one, or one that cannot be looked into
     depth    archives around it
     copy     2 for the second thing of this path in one archive, and so on
+    marks    it is a folder that the grader has written marks to, nobody's work
     """
 
     path: tuple[str, ...]
@@ -52,6 +54,7 @@ class Item:
     folder: bool = False
     depth: int = 0
     copy: int = 1
+    marks: bool = False
 
     @property
     def name(self) -> str:
@@ -142,7 +145,14 @@ def _below(entries: list[os.DirEntry], place: tuple[str, ...], avoid: Path | Non
         except OSError as problem:  # gone since the folder around it was listed, or not ours to read
             yield Item(path, problem=f"a folder that cannot be read: {problem.strerror}", folder=True)
             continue
-        yield from _below(inner, path, avoid) if inner else [Item(path, folder=True)]
+        below = list(_below(inner, path, avoid)) if inner else [Item(path, folder=True)]
+        is_marks = os.path.isdir(os.path.join(entry.path, MARKS_FOLDER)) and not holds_work(below)
+        yield from [Item(path, folder=True, marks=True)] if is_marks else below
+
+
+def holds_work(items: Iterable[Item]) -> bool:
+    """Whether there is anything that somebody may have handed in."""
+    return any(is_notebook(item.name) or is_zip(item.name) for item in items)
 
 
 def ignored(name: str) -> bool:

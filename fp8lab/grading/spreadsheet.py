@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fp8lab.grading.cache import write_atomically
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # a spreadsheet takes such a cell for a formula
 
@@ -16,6 +19,11 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(header)
     writer.writerows([harmless(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def write_table(path: Path, text: str) -> None:
+    """Write a table as UTF-8 with a mark: without one, Excel on a Chinese Windows takes it for GBK."""
+    write_atomically(path, "\ufeff" + text)
 
 
 def harmless(cell: object) -> object:

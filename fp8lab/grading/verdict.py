@@ -118,6 +118,7 @@ class Entry:
     notes    remarks on the file for the instructor, such as further files that were not graded
     problem  why the file could not be read
     content  the same for files that are the same, byte for byte; "" when nobody has looked
+    late     what tells that it came after the deadline; None if nothing does
     """
 
     student: str
@@ -126,3 +127,4 @@ class Entry:
     notes: tuple[str, ...] = ()
     problem: str = ""
     content: str = ""
+    late: Text | None = None
