@@ -95,16 +95,14 @@ class Check:
         """
         try:
             return show()
-        except NotImplementedError as problem:
-            if isinstance(problem, NotHere):
-                return Note(f"⧗ {problem.reason.get(self.lang)}")
-            found = STUB_MESSAGE.match(str(problem))
+        except NotHere as problem:
+            return Note(f"⧗ {problem.reason.get(self.lang)}")
+        except Exception as problem:
+            found = STUB_MESSAGE.match(str(problem)) if isinstance(problem, NotImplementedError) else None
             if found is None:
                 return self._cannot_show(key, problem)
             waiting = Text("⧗ This appears when exercise {key} is done.", "⧗ 完成练习 {key} 后，这里会显示结果。")
             return Note(waiting.format(key=found[1]).get(self.lang))
-        except Exception as problem:
-            return self._cannot_show(key, problem)
 
     def _cannot_show(self, key: str, problem: Exception) -> Feedback | Note:
         """What a check says of an exercise that raises; when a demo stumbled over what exercises returned, a line."""
@@ -113,14 +111,16 @@ class Check:
             raise problem
 
         names = {e.name: e.key for e in lesson_exercises(lesson_of(key))}
-        error = gather(Drive(key, "", lambda seed: {}, again, names), None, LEARNER_SEED)
-        if error.blocked_by:
-            return feedback(exercise(error.blocked_by), Result(error.blocked_by, "error", error=error.error), self.lang)
+        evidence = gather(Drive(key, "", lambda seed: {}, again, names), None, LEARNER_SEED)
+        if evidence.blocked_by:
+            result = Result(evidence.blocked_by, "error", error=evidence.error)
+            return feedback(exercise(result.key), result, self.lang)
         stumbled = Text(
-            "{mark} What exercise {key} gives cannot be shown: `{kind}: {message}`. Its check says more.",
-            "{mark} 练习 {key} 的结果无法显示：`{kind}: {message}`。它的检查会说明原因。",
+            "{mark} What exercise {key} gives cannot be shown here: `{problem}`. Its check says more.",
+            "{mark} 练习 {key} 的结果在这里无法显示：`{problem}`。它的检查会说明原因。",
         )
-        return Note(stumbled.format(mark=MARKS["error"], key=key, **_told(problem)).get(self.lang))
+        said = f"{type(problem).__name__}: {evidence.error.message if evidence.error else ''}".split("\n")[0]
+        return Note(stumbled.format(mark=MARKS["error"], key=key, problem=said.strip(" :")).get(self.lang))
 
     def progress(self) -> Note:
         """Every lesson with its exercises and what is right so far."""

@@ -141,6 +141,7 @@ def _faults(cell: dict[str, Any], root: Path) -> list[str]:
         return []
     found = []
     tags = cell["metadata"].get("tags", [])
+    demo = "check.demo(" in "".join(cell["source"])
     shown = [output_text(output) for output in cell["outputs"]]
     for output, text in zip(cell["outputs"], shown, strict=True):
         if output.get("name") == "stderr":
@@ -149,6 +150,8 @@ def _faults(cell: dict[str, Any], root: Path) -> list[str]:
             found.append(f"shows a path of this machine: {text.strip()[:200]}")
         if _ADDRESS.search(text) and not set(tags) & set(UNCOMPARED):
             found.append(f"shows the address of an object: {text.strip()[:200]}")
+    if demo and any(text.startswith((MARKS["error"], MARKS["blocked"])) for text in shown):
+        found.append(f"has a demo that shows nothing: {' '.join(map(_plain_text, shown)).strip()[:400]}")
     if "check" in tags and any(text.startswith(MARKS["blocked"]) for text in shown):
         found.append(
             f"cannot be checked on this machine: {_plain_text(shown[0]).splitlines()[-1].strip()} "
