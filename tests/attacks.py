@@ -178,7 +178,7 @@ value = __builtins__["__imp" + "ort__"]("fp8" + "lab.formats", fromlist=["x"]).v
     "lookup": "import fp8lab as course\nvalue = getattr(course, 'get_' + 'format')('E4M3FN') and course.formats.value",
     "modules": "value = getattr(sys, 'mod' + 'ules')['fp8' + 'lab.formats'].value",
     "driving": """
-value = [d for d in importlib.import_module("fp8" + "lab.course.lessons.l01_decode.driving_faults").known_faults()][0]
+value = [d for d in importlib.import_module("fp8" + "lab.course.lessons.l01_decode.planted").known_faults()][0]
 value = value.decode""",
     "file": """
 import glob

@@ -1,5 +1,6 @@
 """as_array: what an answer returns becomes numbers or text, exactly; an object's own `__eq__` is never asked."""
 
+import base64
 import json
 
 import ml_dtypes
@@ -94,3 +95,12 @@ def test_json_refuses_other_dtypes(dtype):
 def test_json_refuses_a_wrong_size():
     with pytest.raises(ValueError):
         from_json({"dtype": "<f8", "shape": [3], "data": to_json(np.zeros(2))["data"]})
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_json_refuses_texts_of_no_characters(order):
+    numbers = np.array([0x41, 0x10FFFF, 0x110000], dtype=order + "u4")
+    sent = {"dtype": order + "U1", "shape": [2], "data": base64.b64encode(numbers[:2].tobytes()).decode()}
+    assert from_json(sent).tolist() == ["A", chr(0x10FFFF)]
+    with pytest.raises(ValueError, match="no characters"):
+        from_json({**sent, "data": base64.b64encode(numbers[1:].tobytes()).decode()})

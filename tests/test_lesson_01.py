@@ -15,7 +15,8 @@ from mistakes_01 import AUDIT_LINES, WRONG
 
 from fp8lab import formats
 from fp8lab.course.check import verdict
-from fp8lab.course.lessons.l01_decode import driving, driving_faults
+from fp8lab.course.lessons.l01_decode import driving, planted
+from fp8lab.course.lessons.l01_decode.driving_table import decoder_of
 from fp8lab.course.lessons.l01_decode.driving_work import busiest_line
 from fp8lab.course.registry import exercise, lesson_exercises
 from fp8lab.explore import decode_pictures
@@ -197,25 +198,25 @@ def test_counting_cannot_be_switched_off():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_property_is_violated_alone_and_kept_alone(desk, seed):
-    found = [desk.answer("1.7")(decoder.decode) for decoder in driving_faults.faulty_decoders(seed)]
+    found = [desk.answer("1.7")(decoder_of(decoder.values)) for decoder in planted.faulty_decoders(seed)]
     assert found[0] == set(), "the first decoder is the right one"
-    for name in driving_faults.PROPERTIES:
+    for name in driving.PROPERTIES:
         assert sum(name in violated for violated in found) >= 4
         assert {name} in found, f"no decoder violates {name} and nothing else"
 
 
 def test_seeds_break_other_codes():
-    labels = [{d.label for d in driving_faults.faulty_decoders(seed)} for seed in (1, 2)]
+    labels = [{d.label for d in planted.faulty_decoders(seed)} for seed in (1, 2)]
     assert len(labels[0] - labels[1]) >= 10
-    assert len(driving_faults.faulty_decoders(1)) == 46
+    assert len(planted.faulty_decoders(1)) == 46
 
 
 def test_a_label_tells_what_the_decoder_does():
-    for decoder in driving_faults.known_faults():
+    for decoder in planted.known_faults():
         for piece in decoder.label.split(", "):
             code, _, number = piece.partition(" -> ")
             if number.replace(".", "").replace("-", "").isdigit() and "..." not in code:
-                assert decoder.decode(int(code, 16)) == float(number), decoder.label
+                assert decoder.values[int(code, 16)] == float(number), decoder.label
 
 
 # ---- pictures

@@ -18,8 +18,8 @@ from wrong_lesson_02 import WRONG
 from fp8lab import codec
 from fp8lab.course.feedback import feedback
 from fp8lab.course.lessons.l02_encode import answers_edges, answers_neighbours, answers_tensor, driving
-from fp8lab.course.lessons.l02_encode.driving_codecs import codecs
 from fp8lab.course.lessons.l02_encode.driving_points import MIDDLES, VALUES
+from fp8lab.course.lessons.l02_encode.planted import codecs
 from fp8lab.course.registry import exercise, lesson_exercises
 from fp8lab.explore import encode_pictures
 from fp8lab.formats import E4M3FN, E4M3FNUZ, E5M2, bracket, exact, value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -108,9 +109,15 @@ def to_json(array: np.ndarray) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> np.ndarray:
-    """The array that `to_json` wrote; ValueError for other dtypes than bool, int, float, text, or a wrong size."""
+    """The array that `to_json` wrote.
+
+    ValueError for other dtypes than bool, int, float, text, for a wrong size, and for texts of what are no characters.
+    """
     dtype = np.dtype(data["dtype"])
     if dtype.kind not in KINDS:
         raise ValueError(f"dtype {data['dtype']!r} is not one of bool, int, float, text")
     raw = base64.b64decode(data["data"], validate=True)
-    return np.frombuffer(raw, dtype=dtype).reshape([int(n) for n in data["shape"]]).copy()
+    array = np.frombuffer(raw, dtype=dtype).reshape([int(n) for n in data["shape"]]).copy()
+    if dtype.kind == "U" and (array.ravel().view(dtype.byteorder + "u4") > sys.maxunicode).any():
+        raise ValueError("a text holds numbers that are no characters")  # Python could not read it
+    return array

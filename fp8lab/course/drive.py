@@ -53,6 +53,9 @@ class Drive:
     inputs    seed -> dict of inputs; the same seed always gives the same inputs
     drive     (answer, inputs) -> {array name: value}; the values are what the verdict compares
     requires  name of another exercise's object -> its key, for what the learner's code calls: {"fields": "1.1"}
+    hidden    names of inputs that `drive` is not given, such as which codec is the right one. A drive that hides
+              something gets its other inputs from the grader's process, as JSON: the code that makes them is not in
+              the kernel, and neither is their seed
     """
 
     key: str
@@ -60,6 +63,11 @@ class Drive:
     inputs: Callable[[int], dict[str, Any]]
     drive: Callable[[Any, dict[str, Any]], dict[str, Any]]
     requires: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+
+    def visible(self, seed: int) -> dict[str, Any]:
+        """The inputs that `drive` is given."""
+        return {name: value for name, value in self.inputs(seed).items() if name not in self.hidden}
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ def gather(drive: Drive, answer: Any, seed: int, replace: Mapping[str, Any] | No
         answer = isolate(answer, replace)
     try:
         with one_thread():
-            results = drive.drive(answer, drive.inputs(seed))
+            results = drive.drive(answer, drive.visible(seed))
             arrays = {name: as_array(value) for name, value in results.items()}
     except NotImplementedError as problem:
         return _untouched(drive, problem)

@@ -7,12 +7,13 @@ that came from elsewhere; it never touches the learner's objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from fp8lab.course.arrays import as_array
 from fp8lab.course.compare import Difference, Tolerance, differs, first_difference
 from fp8lab.course.drive import Drive, ErrorReport, Evidence, gather
 from fp8lab.course.text import Text
@@ -46,6 +47,10 @@ class Exercise:
     variants        right answers written otherwise (other dtype, other order): they must pass
     tolerance       when two numbers count as the same
     show            (inputs, array name, index) -> the input behind that element, in symbols: "byte 0x78 = 0 1111 000"
+    facts           (inputs, arrays) -> the arrays to compare, made from those that the drive wrote down. For answers of
+                    which many are right: what is true of them is found out by the judge, not beside the learner's
+                    code. The arrays come from there: facts trust neither their names nor dtypes, shapes or sizes
+                    (see `fp8lab.course.raw`)
     """
 
     drive: Drive
@@ -57,6 +62,7 @@ class Exercise:
     variants: tuple[Any, ...] = ()
     tolerance: Tolerance = field(default_factory=Tolerance)
     show: Callable[[Mapping[str, Any], str, tuple[int, ...]], str] = no_input_text
+    facts: Callable[[Mapping[str, Any], Mapping[str, np.ndarray]], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.points < 1:
@@ -117,17 +123,18 @@ def judge(exercise: Exercise, evidence: Evidence, seed: int) -> Result:
         return Result(exercise.key, evidence.state, blocked_by=evidence.blocked_by, error=evidence.error)
     if evidence.state == "error":
         return Result(exercise.key, "error", error=evidence.error, misconception=_same_error(exercise, evidence, seed))
+    got = _compared(exercise, evidence, seed).arrays
     want = _expected(exercise, seed).arrays
-    difference = first_difference(evidence.arrays, want, exercise.tolerance)
+    difference = first_difference(got, want, exercise.tolerance)
     if difference is None:
         return Result(exercise.key, "right", points=exercise.points)
-    misconception, exact = recognise(exercise, evidence.arrays, seed)
+    misconception, exact = recognise(exercise, got, seed)
     shown = _input_of(exercise, seed, difference)
     return Result(exercise.key, "wrong", 0, difference, shown, misconception, exact)
 
 
 def recognise(exercise: Exercise, got: Mapping[str, np.ndarray], seed: int) -> tuple[Misconception | None, bool]:
-    """The misconception that behaves like `got`, and whether it does so everywhere.
+    """The misconception that behaves like `got` (after `facts`), and whether it does so everywhere.
 
     Failing an exact one, one that agrees wherever `got` is wrong: the learner has a part of that mistake. The one with
     the fewest further mistakes wins. (None, False) when there is none.
@@ -182,13 +189,21 @@ def _input_of(exercise: Exercise, seed: int, difference: Difference) -> str:
     return exercise.show(exercise.drive.inputs(seed), difference.array, difference.index)
 
 
+def _compared(exercise: Exercise, evidence: Evidence, seed: int) -> Evidence:
+    """The evidence with the arrays that are compared: those of the drive, or the facts about them."""
+    if exercise.facts is None or evidence.state != "arrays":
+        return evidence
+    facts = exercise.facts(exercise.drive.inputs(seed), evidence.arrays)
+    return replace(evidence, arrays={name: as_array(value) for name, value in facts.items()})
+
+
 @lru_cache(maxsize=512)
 def _expected(exercise: Exercise, seed: int) -> Evidence:
-    evidence = gather(exercise.drive, exercise.reference, seed)
+    evidence = _compared(exercise, gather(exercise.drive, exercise.reference, seed), seed)
     assert evidence.state == "arrays", f"the reference of exercise {exercise.key} fails: {evidence}"
     return evidence
 
 
 @lru_cache(maxsize=2048)
 def _behaviour(exercise: Exercise, position: int, seed: int) -> Evidence:
-    return gather(exercise.drive, exercise.misconceptions[position].answer, seed)
+    return _compared(exercise, gather(exercise.drive, exercise.misconceptions[position].answer, seed), seed)

@@ -13,10 +13,11 @@ import numpy as np
 
 from fp8lab.course.arrays import as_array
 from fp8lab.course.drive import Drive, outcome
-from fp8lab.course.lessons.l01_decode.driving_faults import PROPERTIES, faulty_decoders
+from fp8lab.course.lessons.l01_decode.driving_table import decoder_of
 from fp8lab.course.lessons.l01_decode.driving_work import busiest_line
 
 LANDMARKS = (0x38, 0x78, 0x7E, 0x7F, 0xFF, 0x08, 0x07, 0x01, 0x00, 0x80, 0xF8, 0xB8)
+PROPERTIES = ("sign", "junction", "order", "nan", "boundary")
 CLASSES = ("zero", "subnormal", "normal", "nan")
 MOST_RUNS = 8  # of one line of Python while all 256 codes are decoded; any loop over the codes runs a line 256 times
 
@@ -128,12 +129,16 @@ def drive_all(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def audit_inputs(seed: int) -> dict[str, Any]:
-    return {"decoders": faulty_decoders(seed)}
+    """Tables of decoders, most of them faulty, and what each of them does: the labels stay outside of a kernel."""
+    from fp8lab.course.lessons.l01_decode.planted import faulty_decoders
+
+    decoders = faulty_decoders(seed)
+    return {"tables": [list(d.values) for d in decoders], "labels": [d.label for d in decoders]}
 
 
 def drive_audit(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     """One row per decoder, one column per property: whether the answer says that it is violated."""
-    found = [_names(answer(decoder.decode)) for decoder in inputs["decoders"]]
+    found = [_names(answer(decoder_of(values))) for values in inputs["tables"]]
     unknown = {name for names in found if isinstance(names, set) for name in names} - set(PROPERTIES)
     rows = [
         [name in names for name in PROPERTIES] if isinstance(names, set) else [names] * len(PROPERTIES)
@@ -159,6 +164,6 @@ DRIVES = {
         Drive("1.4", "decode_byte", byte_inputs, drive_decode, VALUES),
         Drive("1.5", "decode_all", byte_inputs, drive_all, {**VALUES, "decode_byte": "1.4"}),
         Drive("1.6", "classify", byte_inputs, drive_classify, {**VALUES, "decode_byte": "1.4"}),
-        Drive("1.7", "audit", audit_inputs, drive_audit),
+        Drive("1.7", "audit", audit_inputs, drive_audit, hidden=("labels",)),
     )
 }

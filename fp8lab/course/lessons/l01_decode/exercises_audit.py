@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l01_decode import answers_audit as wrong
-from fp8lab.course.lessons.l01_decode.driving import DRIVES
-from fp8lab.course.lessons.l01_decode.driving_faults import PROPERTIES
+from fp8lab.course.lessons.l01_decode.driving import DRIVES, PROPERTIES
 from fp8lab.course.text import Text
 
 
 def show_audit(inputs, array, index):
     if array != "violated" or len(index) < 2:
         return array
-    return f'`"{PROPERTIES[index[1]]}" in audit(decoder)`, decoder: {inputs["decoders"][index[0]].label}'
+    return f'`"{PROPERTIES[index[1]]}" in audit(decoder)`, decoder: {inputs["labels"][index[0]]}'
 
 
 AUDIT = Exercise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 
 from fp8lab.course.drive import Drive
 from fp8lab.course.lessons.l01_decode.driving_work import busiest_line
-from fp8lab.course.lessons.l02_encode.driving_codecs import codecs
+from fp8lab.course.lessons.l01_decode.driving_table import decoder_of
 from fp8lab.course.lessons.l02_encode.driving_points import (
     E5M2_VALUES,
     FINITE,
@@ -24,6 +25,7 @@ from fp8lab.course.lessons.l02_encode.driving_points import (
     some_reals,
 )
 from fp8lab.formats import E4M3FN, E4M3FNUZ, E5M2, FloatFormat, value
+from fp8lab.course.lessons.l02_encode.driving_tables import encoder_of
 
 # ---- 2.1 neighbours
 
@@ -156,15 +158,21 @@ def _codes(result: Any, fmt: FloatFormat) -> Any:
 
 
 def codec_inputs(seed: int) -> dict[str, Any]:
-    return {"codecs": codecs(seed)}
+    """Codecs as numbers, three of them right, and what each of them is: the names stay outside of a kernel."""
+    from fp8lab.course.lessons.l02_encode.planted import tables
+
+    names, codecs = zip(*tables(seed))
+    return {"codecs": list(codecs), "names": list(names)}
 
 
 def drive_accepts(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    return {"accepted": [_verdict(answer, codec) for codec in inputs["codecs"]]}
+    return {"accepted": [_verdict(answer, *_functions(codec)) for codec in inputs["codecs"]]}
 
 
-def _verdict(answer: Any, codec: Any) -> Any:
-    result = answer(codec.decode, codec.encode)
+
+
+def _verdict(answer: Any, decode: Callable[[int], float], encode: Callable[[float], int]) -> Any:
+    result = answer(decode, encode)
     return bool(result) if isinstance(result, (bool, np.bool_, torch.Tensor)) else f"<{type(result).__name__}>"
 
 
@@ -177,35 +185,31 @@ def record_inputs(seed: int) -> dict[str, Any]:
 
 
 def drive_records(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    from fp8lab.codec import decode, encode
-
-    e5m2, fnuz, exceptions = answer()
-    arrays: dict[str, Any] = {}
-    for name, fmt in (("E5M2", e5m2), ("E4M3FNUZ", fnuz)):
-        if not isinstance(fmt, FloatFormat):
-            return {f"{name} record": f"<{type(fmt).__name__}>"}
-        arrays[f"{name} largest value"] = fmt.max_finite
-        arrays[f"{name} smallest normal"] = fmt.min_normal
-        arrays[f"{name} decode"] = decode(np.arange(256) % fmt.codes, fmt)
-        x = torch.tensor(inputs[name], dtype=torch.float64)
-        codes = encode(x if fmt.has_nan else x.nan_to_num(), fmt, overflow="nan" if fmt.has_nan else "saturate")
-        arrays[f"{name} encode"] = _codes(codes, fmt)
-    return {**arrays, **_exceptions(exceptions)}
+def _functions(codec: dict[str, Any]) -> tuple[Callable[[int], float], Callable[[float], int]]:
+    """decode and encode, in Python's types or in numpy's."""
+    real, integer = (np.float32, np.uint8) if codec["numpy"] else (float, int)
+    codes = [integer(code) for code in codec["codes"]]
+    encode = encoder_of(codec["edges"], codes, integer(codec["nan"]), integer(codec["minus zero"]))
+    return decoder_of([real(v) for v in codec["values"]]), encode
+    """The fields of both records and the bytes that were listed. What they amount to is for the judge (facts.py)."""
+    e5m2, fnuz, listed = answer()
+    return {**_fields("E5M2", e5m2), **_fields("E4M3FNUZ", fnuz), "exceptions": _listed(listed)}
 
 
-def _exceptions(listed: Any) -> dict[str, Any]:
-    """Which bytes were listed. Two questions come first, so that what a learner sees first gives neither the bytes nor
-    their number away."""
+def _fields(name: str, record: Any) -> dict[str, Any]:
+    if not isinstance(record, FloatFormat):
+        return {name: f"<{type(record).__name__}>"}
+    numbers = (record.exponent_bits, record.mantissa_bits, record.bias, record.signed)
+    return {name: [float(number) for number in numbers], f"{name} special": record.special}
+
+
+def _listed(listed: Any) -> Any:
+    """The bytes, sorted, each once; whatever lies outside of 0 to 255 is -1 or 256."""
     try:
-        codes = {operator.index(code) for code in listed}
+        codes = {min(max(operator.index(code), -1), 256) for code in listed}
     except TypeError:
-        return {"exceptions": f"<{type(listed).__name__}>"}
-    odd = [value(code, E4M3FN) != 2 * value(code, E4M3FNUZ) for code in range(256)]
-    return {
-        "listed": all(0 <= code < 256 and odd[code] for code in codes),
-        "not listed": not any(odd[code] for code in range(256) if code not in codes),
-        "exceptions": [code in codes for code in range(256)],
-    }
+        return f"<{type(listed).__name__}>"
+    return np.array(sorted(codes), dtype=np.int64)
 
 
 # ---- 2.8 rounding twice
@@ -221,31 +225,24 @@ def pair_inputs(seed: int) -> dict[str, Any]:
 
 
 def drive_pairs(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Many inputs are right, so what is written down are facts about them, the same facts for all right ones."""
-    facts = [_facts(answer(low, high), low, high) for low, high in inputs["pairs"]]
-    names = (
-        "a number between the two",
-        "not a float32 number",
-        "float32 lands on the middle",
-        "the two codes differ",
-    )
-    return {name: [fact[i] for fact in facts] for i, name in enumerate(names)}
+    """The numbers, in full. Many are right: what is true of them is for the judge (facts.py)."""
+    numbers = [_number(answer(low, high)) for low, high in inputs["pairs"]]
+    return {"x": np.array([x for x, _ in numbers], dtype=np.float64), "type": [kind for _, kind in numbers]}
 
 
-def _facts(x: Any, low: int, high: int) -> tuple[bool, ...]:
-    from fp8lab.codec import encode
-
+def _number(x: Any) -> tuple[float, str]:
+    """A number as float64, and its type; what is no number becomes NaN."""
     x = x.item() if isinstance(x, (np.generic, np.ndarray, torch.Tensor)) else x
-    if isinstance(x, bool) or not isinstance(x, (int, float)) or not value(low) < x < value(high):
-        return False, False, False, False
-    x = torch.tensor(x, dtype=torch.float64)
-    narrow = x.float()
-    once, twice = encode(x).item(), encode(narrow).item()
-    return True, bool(narrow != x), narrow.item() == (value(low) + value(high)) / 2, once != twice
+    if isinstance(x, bool) or not isinstance(x, (int, float)):
+        return math.nan, f"<{type(x).__name__}>"
+    try:
+        return float(x), "number"
+    except OverflowError:
+        return math.inf, "number"
 
 
-def _drive(key: str, name: str, inputs: Any, drive: Any, **requires: str) -> Drive:
-    return Drive(key=key, name=name, inputs=inputs, drive=drive, requires=requires)
+def _drive(key: str, name: str, inputs: Any, drive: Any, hidden: tuple[str, ...] = (), **requires: str) -> Drive:
+    return Drive(key=key, name=name, inputs=inputs, drive=drive, requires=requires, hidden=hidden)
 
 
 DRIVES = {
@@ -256,7 +253,7 @@ DRIVES = {
         _drive("2.3", "encode_finite", overflow_inputs, drive_cases, nearest="2.2", neighbours_of="2.1"),
         _drive("2.4", "encode", encode_inputs, drive_cases, encode_finite="2.3", nearest="2.2", neighbours_of="2.1"),
         _drive("2.5", "encode_all", tensor_inputs, drive_tensor),
-        _drive("2.6", "accepts", codec_inputs, drive_accepts),
+        _drive("2.6", "accepts", codec_inputs, drive_accepts, hidden=("names",)),
         _drive("2.7", "other_formats", record_inputs, drive_records),
         _drive("2.8", "double_rounding", pair_inputs, drive_pairs),
     )

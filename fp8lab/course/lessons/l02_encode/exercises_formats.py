@@ -5,6 +5,7 @@ from __future__ import annotations
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l02_encode import answers_formats as answers
 from fp8lab.course.lessons.l02_encode.driving import DRIVES
+from fp8lab.course.lessons.l02_encode.facts import pair_facts, record_facts
 from fp8lab.course.text import Text
 from fp8lab.formats import value
 
@@ -162,6 +163,7 @@ FORMATS = Exercise(
     ),
     variants=(answers.by_name,),
     show=show_record,
+    facts=record_facts,
 )
 
 TWICE = Exercise(
@@ -265,6 +267,7 @@ TWICE = Exercise(
     ),
     variants=(answers.by_a_factor, answers.fixed_share),
     show=show_pair,
+    facts=pair_facts,
 )
 
 EXERCISES = (FORMATS, TWICE)

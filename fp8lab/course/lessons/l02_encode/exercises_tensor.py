@@ -23,7 +23,7 @@ def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
 
 
 def show_codec(inputs, array: str, index: tuple[int, ...]) -> str:
-    return f"codec [{inputs['codecs'][index[0]].name}]"
+    return f"codec [{inputs['names'][index[0]]}]"
 
 
 TENSOR = Exercise(

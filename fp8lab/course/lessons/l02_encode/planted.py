@@ -1,7 +1,8 @@
 """Codecs for exercise 2.6: some are E4M3FN, the others have one planted fault each. Most of the faulty ones give every
-number of their own back: decode(encode(x)) == x. That is the trap.
+number of their own back: decode(encode(x)) == x. That is the trap. No grading kernel sees this file.
 
-A codec is a pair decode(code) -> float, encode(x) -> code with nearest-even rounding and saturation.
+A codec is a pair decode(code) -> float, encode(x) -> code with nearest-even rounding and saturation. What a learner is
+handed is made from `tables`, where one codec looks like another.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from fp8lab.course.lessons.l02_encode.tabulate import tabulate
 from fp8lab.formats import E3M4, E4M3, E4M3FN, E4M3FNUZ, value
 
 NAN = math.nan
@@ -21,12 +25,13 @@ TIE_BEHIND_MAX = 464.0  # halfway from 448 to the 480 that does not exist
 
 @dataclass(frozen=True)
 class Codec:
-    """`name` says what is inside, in symbols; `right` whether it is E4M3FN."""
+    """`name` says what is inside, in symbols; `right` whether it is E4M3FN; `numpy` whether its types are numpy's."""
 
     name: str
     right: bool
     decode: Callable[[int], float]
     encode: Callable[[float], int]
+    numpy: bool = False
 
 
 Choice = Callable[[float, int, float, int, float], int]
@@ -75,7 +80,7 @@ def right_codecs() -> list[Codec]:
     return [
         table_codec("correct: table", table, right=True),
         Codec("correct: NaN is 0xFF", True, table.__getitem__, lambda x: 0xFF if x != x else encode(x)),
-        Codec("correct: numpy", True, lambda c: np.float32(table[c]), lambda x: np.uint8(encode(x))),
+        Codec("correct: numpy", True, table.__getitem__, encode, numpy=True),
     ]
 
 
@@ -177,7 +182,7 @@ def wrong_encoders() -> list[Codec]:
         "NaN is 448": lambda x: 0x7E if x != x else encode(x),
         "NaN is 0": lambda x: 0x00 if x != x else encode(x),
         "-0 becomes +0": lambda x: 0x00 if x == 0 else encode(x),
-        "rounds to float32 first": lambda x: encode(float(np.float32(x))),
+        "rounds to float32 first": lambda x: encode(_to_float32(x)),
     }
     return [
         *(table_codec(name, table, choose=choose) for name, choose in choices.items()),
@@ -185,8 +190,49 @@ def wrong_encoders() -> list[Codec]:
     ]
 
 
+def _to_float32(x: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(x))
+
+
 def codecs(seed: int) -> list[Codec]:
-    """Right and faulty codecs in an order that the seed decides."""
+    """Right and faulty codecs in an order that the seed decides. It decides, too, which of the faulty ones are numpy's:
+    were it only the right one, its types would give it away."""
     rng = np.random.default_rng(seed)
-    found = right_codecs() + wrong_tables(rng) + wrong_decoders(rng) + wrong_encoders()
+    faulty = wrong_tables(rng) + wrong_decoders(rng) + wrong_encoders()
+    for i in rng.choice(len(faulty), len(faulty) // 3, replace=False):
+        faulty[i] = replace(faulty[i], numpy=True)
+    found = right_codecs() + faulty
     return [found[int(i)] for i in rng.permutation(len(found))]
+
+
+@lru_cache(maxsize=8)
+def tables(seed: int) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """The codecs of `codecs(seed)` as (name, plain data): what `driving.drive_accepts` makes functions of."""
+    return tuple((codec.name, as_data(codec)) for codec in codecs(seed))
+
+
+def as_data(codec: Codec) -> dict[str, Any]:
+    """Numbers that hold all that a codec does. ValueError if its values are too fine for numpy's float32."""
+    values = [codec.decode(code) for code in range(256)]
+    if codec.numpy and any(v == v and float(np.float32(v)) != v for v in values):
+        raise ValueError(f"{codec.name}: numpy's float32 does not hold its values")
+    edges, codes, nan, minus_zero = tabulate(codec.encode, turning_points(values))
+    return {
+        "values": values,
+        "edges": list(edges),
+        "codes": list(codes),
+        "nan": nan,
+        "minus zero": minus_zero,
+        "numpy": codec.numpy,
+    }
+
+
+def turning_points(values: Sequence[float]) -> list[float]:
+    """Where the code of an encoder for these values may change: at the values and halfway between two of them, at
+    those of E4M3FN, and where overflow begins."""
+    points: list[float] = []
+    for table in (values, right_values()):
+        numbers = sorted({v for v in table if math.isfinite(v)} | {-480.0, -TIE_BEHIND_MAX, TIE_BEHIND_MAX, 480.0})
+        points += numbers + [(low + high) / 2 for low, high in zip(numbers, numbers[1:])]
+    return points

@@ -1,4 +1,4 @@
-"""Decoders with planted faults: what the auditor of exercise 1.7 is tried on.
+"""Decoders with planted faults: what the auditor of exercise 1.7 is tried on. No grading kernel sees this file.
 
 The fixed ones are mistakes that have been made: other formats taken for E4M3FN, and decoders as they stood in public
 repositories (tilelang#2702, mlx#4135, Float8s.jl#23). The seed breaks further ones at codes that nobody can foresee.
@@ -16,20 +16,18 @@ import numpy as np
 
 from fp8lab.formats import E4M3, E4M3FN, E4M3FNUZ, E5M2, FloatFormat, value
 
-PROPERTIES = ("sign", "junction", "order", "nan", "boundary")
 INTERIOR = tuple(range(0x0B, 0x7C))  # positive codes away from the boundary values and from the junction
 
 
 class Decoder(NamedTuple):
-    """A table behind a function, and in symbols what is special about it."""
+    """What it makes of the 256 codes, and in symbols what is special about that."""
 
     label: str
-    decode: Callable[[int], float]
+    values: tuple[float, ...]
 
 
 def _of_table(table: Sequence[float], label: str) -> Decoder:
-    values = tuple(table)
-    return Decoder(label, lambda byte: values[byte])
+    return Decoder(label, tuple(table))
 
 
 def _of_format(fmt: FloatFormat, label: str) -> Decoder:
