@@ -1,4 +1,7 @@
-"""Nobody gets a mark without an answer: every attack on garbage answers ends with 0 points, and spoils no batch."""
+"""Nobody gets a mark without an answer: every attack on garbage answers ends with 0 points, and spoils no batch.
+
+Most of these would not even be run (tests/test_gate.py). Here they are, to see what is behind the gate.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def table(tmp_path_factory):
         (path.parent / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
     for student in ("aaa", "zzz"):
         Notebook().solve().save(root / student / "01_decode.ipynb")
-    grades = graded(root, folder / "out")
+    grades = graded(root, folder / "out", gate=False)
     assert grades.broken == ()
     return rows(folder / "out" / "grades.csv")
 
@@ -71,7 +74,7 @@ def test_one_bad_cell_costs_the_others_nothing(tmp_path):
     for name in ("hard exit", "loop that ignores SIGINT", "60 MB printed", "stdin asked"):
         notebook = Notebook().solve().write("1.7", f"{ATTACKS[name].strip()}\n{GARBAGE['1.7']}")
         notebook.save(tmp_path / "in" / name / "01_decode.ipynb")
-    graded(tmp_path / "in", tmp_path / "out")
+    graded(tmp_path / "in", tmp_path / "out", gate=False)
     table = rows(tmp_path / "out" / "grades.csv")
     found = {name: verdicts(table, name).pop("1.7") for name in {row["student"] for row in table}}
     assert found == {
@@ -100,14 +103,14 @@ def telling(code: str) -> Notebook:
 def outcome_of(code: str, tmp_path: Path) -> dict[str, dict[str, str]]:
     """Exercise key -> row of the table for `telling(code)`."""
     telling(code).save(tmp_path / "in" / "ann" / "01_decode.ipynb")
-    graded(tmp_path / "in", tmp_path / "out")
+    graded(tmp_path / "in", tmp_path / "out", gate=False)
     return {row["exercise"]: row for row in rows(tmp_path / "out" / "grades.csv")}
 
 
 def test_the_reference_is_not_on_the_disk(boxed, tmp_path):
     reference_read(str(PACKAGE.parent)).save(tmp_path / "in" / "ann" / "01_decode.ipynb")
     reference_read("/").save(tmp_path / "in" / "bob" / "01_decode.ipynb")
-    graded(tmp_path / "in", tmp_path / "out", timeout=60.0)
+    graded(tmp_path / "in", tmp_path / "out", timeout=60.0, gate=False)
     table = rows(tmp_path / "out" / "grades.csv")
     assert verdicts(table, "ann")["1.4"] == "wrong"
     assert verdicts(table, "bob")["1.4"] in ("wrong", "timeout")
@@ -116,7 +119,7 @@ def test_the_reference_is_not_on_the_disk(boxed, tmp_path):
 def test_the_same_cheat_without_a_sandbox_is_why_there_is_one(tmp_path):
     """If this fails, the attack above proves nothing."""
     reference_read(str(PACKAGE.parent)).save(tmp_path / "in" / "ann" / "01_decode.ipynb")
-    graded(tmp_path / "in", tmp_path / "out", sandbox=False, timeout=60.0)
+    graded(tmp_path / "in", tmp_path / "out", sandbox=False, timeout=60.0, gate=False)
     assert verdicts(rows(tmp_path / "out" / "grades.csv"), "ann")["1.4"] == "passed"
 
 
@@ -157,7 +160,7 @@ def probed(tmp_path_factory):
     for name, code in PROBES.items():
         code = code.strip().replace("{home!r}", repr(str(Path.home()))).replace("{work!r}", repr(str(folder)))
         telling(code).save(folder / "in" / name / "01_decode.ipynb")
-    graded(folder / "in", folder / "out", sandbox=True)
+    graded(folder / "in", folder / "out", sandbox=True, gate=False)
     del os.environ["FP8LAB_SECRET_OF_THE_INSTRUCTOR"]
     assert not list(folder.rglob("mallory"))
     return rows(folder / "out" / "grades.csv")
