@@ -21,6 +21,7 @@ TITLES = {
     "fp8": Text("FP8 as probed", "FP8 实测"),
     "tools": Text("Tools", "工具"),
 }
+GRADING = ("nbval", "bubblewrap")  # optional for learners; `fp8lab grade` stops without them
 MARKS = {"ok": "✓", "missing": "✗", "note": "·"}
 
 
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding], lang: str) -> str:
-    """The report as text: a block per group, and a closing line that says whether the lessons can run."""
+    """The report as text: a block per group, and closing lines: whether the lessons can run, what grading needs."""
     lines = []
     for group, title in TITLES.items():
         mine = [f for f in findings if f.group == group]
@@ -58,12 +59,16 @@ def render(findings: list[Finding], lang: str) -> str:
             if f.state == "missing" and f.advice:
                 lines.append(f"    → {f.advice}")
     broken = [f.name for f in findings if f.state == "missing" and f.required]
-    optional = [f.name for f in findings if f.state == "missing" and not f.required]
+    optional = [f.name for f in findings if f.state == "missing" and not f.required and f.name not in GRADING]
+    grading = ", ".join(f.name for f in findings if f.state == "missing" and f.name in GRADING)
     lines.append("")
     if broken:
         lines.append(Text("Not ready: {names}.", "尚未就绪：{names}。").format(names=", ".join(broken)).get(lang))
     else:
         lines.append(Text("Ready: every lesson can run.", "已就绪：所有课程都可以运行。").get(lang))
+    if grading:
+        needs = Text("Grading needs {names}: see → above.", "评分还需要 {names}：见上面的 →。")
+        lines.append(needs.format(names=grading).get(lang))
     if optional:
         names = ", ".join(optional)
         lines.append(Text("Optional, not here: {names}.", "可选项，尚缺：{names}。").format(names=names).get(lang))

@@ -153,6 +153,20 @@ def test_doctor_strict_counts_optional_things(monkeypatch):
     assert cli.main(["doctor", "--strict"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("lang", "needs", "optional"),
+    [
+        ("en", "Ready: every lesson can run.\nGrading needs nbval, bubblewrap: see → above.\n", "Optional, not here: "),
+        ("zh", "已就绪：所有课程都可以运行。\n评分还需要 nbval, bubblewrap：见上面的 →。\n", "可选项，尚缺："),
+    ],
+)
+def test_doctor_says_what_grading_needs(lang, needs, optional):
+    found = [machine.Finding("versions", "torch", "ok", "2.13.0", required=True)]
+    found += [machine.Finding("tools", name, "missing", "-", "get it") for name in ("nbval", "bubblewrap", "Chromium")]
+    assert doctor.render(found, lang).endswith(f"{needs}{optional}Chromium{'.' if lang == 'en' else '。'}")
+    assert "Grading" not in doctor.render(found[:1], "en")
+
+
 def test_doctor_notices_a_broken_codec(monkeypatch, capsys):
     import fp8lab
 

@@ -12,7 +12,7 @@ from submissions import Notebook
 
 from fp8lab.cli import COMMANDS, main, top_parser
 from fp8lab.grading.review import KINDS
-from fp8lab.grading.verdict import VERDICTS
+from fp8lab.grading.verdict import SHOWN, VERDICTS
 
 GUIDES = {"en": "docs/instructors.md", "zh": "docs/instructors.zh-CN.md"}
 CANVAS = ("smithann_4711_90210_01_decode.ipynb", "leejo_LATE_4712_90211_01_decode.ipynb")
@@ -78,7 +78,7 @@ def test_both_readmes_link_to_the_guide(root):
 @pytest.mark.parametrize("lang", GUIDES)
 def test_verdicts_flags_and_make_targets_are_the_real_ones(root, texts, lang):
     text = texts[lang]
-    assert [verdict for verdict in VERDICTS if verdict not in text] == []
+    assert [v for v in VERDICTS if f"| `{v}` | {SHOWN[v].get(lang)} |" not in text] == []
     assert [kind.en for kind in KINDS.values() if f"| {kind.en}" not in text] == []
     assert lang == "en" or [kind.zh for kind in KINDS.values() if kind.zh not in text] == []
     targets = re.findall(r"^([a-z]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
@@ -119,7 +119,7 @@ def test_the_commands_that_grade_do_grade(texts, course, monkeypatch, capsys):
 def test_what_the_guide_says_is_in_the_folder_is_there(texts, course, monkeypatch, lang):
     monkeypatch.chdir(course)
     main(["grade", "week1.zip", "--out", "seen", *(["--no-sandbox"] if sandbox_problem() else [])])
-    named = set(re.findall(r"^\| `([\w./]+)` \|", texts[lang], re.MULTILINE))
+    named = set(re.findall(r"^\| `(\w+[./][\w./]*)` \|", texts[lang], re.MULTILINE))
     assert {"report.html", "lms/canvas.csv", "review.csv", "feedback/"} <= named
     assert [name for name in named if not (course / "seen" / name).exists()] in ([], ["lms/moodle-01_decode.csv"])
     there = {path.name for path in (course / "seen").iterdir() if not path.name.startswith(".")}

@@ -7,7 +7,7 @@ forking, join, template, pytests   processes that are copies   ready, warm, sand
 watch      what a kernel uses                 places                      temporary folders, also after kill -9
 judge      evidence -> marks                  batch, cache, report        a class -> tables and feedback
 overview, report_page, pictures   report.html   fingerprint, similar, review   what deserves a second look
-lms        what learning platforms import
+lms        what learning platforms import     remarks                     what is said of files, in Chinese
 """
 
 EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays
