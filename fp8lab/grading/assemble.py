@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from fp8lab.course.holes import find_holes, without_markers
+from fp8lab.course.registry import lesson_drives
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.grading import PREPARE
 from fp8lab.grading.given import given
+from fp8lab.grading.parcel import pack
 from fp8lab.grading.pycode import defined_names, shows_only
+from fp8lab.grading.seeds import seed_of
 
 SKIPPED_TAGS = frozenset(("picture", "widget", "setup"))  # nothing that an exercise rests on is defined there
 WORD = re.compile(r"[^\W\d]\w*")
 FIRST = "__import__('fp8lab.grading.inside', fromlist=['prepare']).prepare({lesson!r}, {given!r}, globals())"
-DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {seed}, {nonce!r})"
+DRIVE = "get_ipython().fp8lab_drive({key!r}, globals(), {given!r}, {nonce!r})"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Plan:
 
     code   exercise cell id -> sources to run for it: the learner's, ours, or () for the stub alone
     drive  the keys to drive
+    seed   the secret that the seeds of the exercises come from
     """
 
     lesson: Lesson
@@ -63,10 +67,17 @@ def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = froze
             for key in (key for key in cell.keys if key in drive):
                 name, nonce = f"drive {key}", secrets.token_hex(16)
                 drivers[name] = key, nonce
-                cells.append(_code(name, "driver", DRIVE.format(key=key, seed=plan.seed, nonce=nonce)))
+                call = DRIVE.format(key=key, given=inputs_or_seed(plan, key), nonce=nonce)
+                cells.append(_code(name, "driver", call))
         elif _is_shared(cell, without):
             cells.append(_code(cell.id, "lesson", cell.source))
     return Assembled(_notebook(_without_shows(cells)), drivers, answers)
+
+
+def inputs_or_seed(plan: Plan, key: str) -> int | str:
+    """What a driver cell gets: a seed; or the inputs themselves, where the kernel must not know how they are made."""
+    drive, seed = lesson_drives(plan.lesson.name)[key], seed_of(plan.seed, key)
+    return pack(drive.visible(seed)) if drive.hidden else seed
 
 
 def _given(lesson: Lesson) -> tuple[str, ...]:

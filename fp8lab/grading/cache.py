@@ -20,7 +20,7 @@ from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.verdict import Report
 from fp8lab.grading.view import PACKAGE
 
-SEEDS = 2**31
+SECRET = 128  # bits
 
 
 class Cache:
@@ -39,7 +39,7 @@ class Cache:
         try:
             return int(path.read_text(encoding="ascii"))
         except (OSError, ValueError):
-            drawn = secrets.randbelow(SEEDS)
+            drawn = secrets.randbits(SECRET)
             write_atomically(path, f"{drawn}\n")
             path.chmod(0o600)
             return drawn

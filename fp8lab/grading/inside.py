@@ -17,6 +17,7 @@ import torch
 from fp8lab.course.drive import Drive, ErrorReport, Evidence, gather
 from fp8lab.course.registry import lesson_drives
 from fp8lab.grading import EVIDENCE_MIME
+from fp8lab.grading.parcel import unpack
 from fp8lab.grading.seal import Seal
 
 COUNTING = "fp8lab.course.lessons.l01_decode.driving_work"  # for lessons that forbid loops
@@ -81,12 +82,14 @@ def prepare(lesson: str, given: tuple[str, ...], namespace: dict[str, Any]) -> N
 def _driver(drives: dict[str, Any], publish: Callable[..., Any], seal: Seal) -> Callable[..., None]:
     """The function that a driver cell calls; it holds on to what it needs, whatever becomes of sys.modules."""
 
-    def drive(key: str, namespace: dict[str, Any], seed: int, nonce: str) -> None:
+    def drive(key: str, namespace: dict[str, Any], given: int | str, nonce: str) -> None:
+        """given: the seed of the inputs, or the packed inputs."""
         name = drives[key].name
         remarks = []
         if name in namespace:
-            watched = Watched(drives[key], seed)
-            evidence = gather(watched.drive, namespace[name], seed)
+            packed = isinstance(given, str)
+            watched = Watched(replace(drives[key], inputs=lambda _: unpack(given)) if packed else drives[key], given)
+            evidence = gather(watched.drive, namespace[name], given)
             remarks = watched.remarks()
         else:
             evidence = Evidence(key, "error", error=ErrorReport("NameError", f"name '{name}' is not defined"))
@@ -101,7 +104,7 @@ def _driver(drives: dict[str, Any], publish: Callable[..., Any], seal: Seal) -> 
 class Watched:
     """A Drive that keeps the inputs it gives out, to see what has become of them. The same seed makes the same ones."""
 
-    def __init__(self, drive: Drive, seed: int) -> None:
+    def __init__(self, drive: Drive, seed: Any) -> None:
         self.drive = replace(drive, inputs=self._given)
         self._inputs, self._seed = drive.inputs, seed
         self._kept: dict[str, Any] | None = None

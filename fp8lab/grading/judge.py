@@ -21,6 +21,7 @@ from fp8lab.grading.fingerprint import Fingerprint, fingerprints
 from fp8lab.grading.harvest import Answer, edited_checks, harvest
 from fp8lab.grading.notebook import Unreadable, read_notebook
 from fp8lab.grading.run import Ground, Observed, Shown, observe
+from fp8lab.grading.seeds import seed_of
 from fp8lab.grading.verdict import Mark, Report
 
 MAX_REMARK = 120  # characters
@@ -136,7 +137,7 @@ class _Grading:
         if evidence.state == "blocked" and evidence.error:
             self.raised[exercise.key] = evidence
         try:
-            result = judge(exercise, evidence, self.seed)
+            result = judge(exercise, evidence, seed_of(self.seed, exercise.key))
         except Exception as problem:  # arrays that nothing honest produces
             return words.mark(exercise, "rejected", self.lang, f"evidence cannot be compared: {problem}")
         return words.result_mark(exercise, result, self.lang)
@@ -146,7 +147,8 @@ class _Grading:
         the learner's own check (`fp8lab.course.check.verdict`)."""
         for key, evidence in self.raised.items():
             if evidence.blocked_by in marks and marks[evidence.blocked_by].verdict == "passed":
-                result = judge(self.exercises[key], replace(evidence, state="error", blocked_by=None), self.seed)
+                own = replace(evidence, state="error", blocked_by=None)
+                result = judge(self.exercises[key], own, seed_of(self.seed, key))
                 marks[key] = words.result_mark(self.exercises[key], result, self.lang)
 
     def _judge_alone(self, marks: dict[str, Mark]) -> None:

@@ -15,7 +15,7 @@ from fp8lab.grading.places import own_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SEEN_OF_A_LESSON = ("__init__.py", "driving*")  # driving.py and what it is split into; never answers or exercises
-SEEN_OF_GRADING = ("__init__.py", "inside.py", "seal.py", "template.py", "forking.py", "join.py")
+SEEN_OF_GRADING = ("__init__.py", "inside.py", "parcel.py", "seal.py", "template.py", "forking.py", "join.py")
 
 
 def make_view(folder: Path, package: Path = PACKAGE) -> Path:
