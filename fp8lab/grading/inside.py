@@ -63,9 +63,10 @@ def prepare(lesson: str, given: tuple[str, ...], namespace: dict[str, Any]) -> N
 
     shell = get_ipython()
     shell.ast_node_interactivity = "none"
-    seal = Seal(given)
     drives = lesson_drives(lesson)
-    if counting := sys.modules.get(COUNTING):
+    counting = sys.modules.get(COUNTING)
+    seal = Seal(given, counting.breaks_off) if counting else Seal(given)
+    if counting:
         counting.watch_threads()
     shell.fp8lab_drive = _driver(drives, shell.display_pub.publish, seal)
     sys.stdout, sys.stderr = CappedStream(sys.stdout), CappedStream(sys.stderr)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -26,6 +26,7 @@ NAME = fp8lab.__name__
 ROOT = os.path.dirname(os.path.realpath(fp8lab.__file__))
 LIBRARIES = tuple({os.path.realpath(p) + os.sep for p in (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__))})
 LATE = re.compile(rf"^[ \t]+from ({NAME}\.(?!course)[\w.]+) import", re.MULTILINE)  # numerics, in a function
+HOOKS = ("sys.addaudithook", "sys.setprofile", "sys.settrace", "sys.monitoring.register_callback")  # audit events
 RUNS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")  # audit events
 MOST = 20  # names that are remembered
 NOT_FOR_ANSWERS = " is not for answers of this lesson"
@@ -33,9 +34,14 @@ REFUSED = re.compile(rf"({NAME}[\w.]*){NOT_FOR_ANSWERS}")
 
 
 class Seal:
-    """Closes fp8lab but for the modules `given` (see given.py). `reached`: what an answer has tried all the same."""
+    """Closes fp8lab but for the modules `given` (see given.py). `reached`: what an answer has tried all the same.
 
-    def __init__(self, given: Iterable[str]) -> None:
+    Hooks are closed, too: Python traces nothing in one, so a loop in it would not be counted.
+    excused: says whether Python itself is switching the tracing off just now (see driving_work.breaks_off).
+    """
+
+    def __init__(self, given: Iterable[str], excused: Callable[[], bool] = lambda: False) -> None:
+        self._excused = excused
         self.open = {NAME, f"{NAME}.course", *given}
         self.reached: list[str] = []
         self._sealed: set[str] = set()
@@ -65,6 +71,8 @@ class Seal:
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in RUNS and _asker(sys._getframe(1)) == "theirs":
             self._remember(event)
+        if event in HOOKS and not self._excused():
+            self._refuse_hook(event, _asker(sys._getframe(1)))
         if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
             return
         name = _module_of(arguments[0])
@@ -76,6 +84,14 @@ class Seal:
         if asker == "theirs":
             self._remember(name)
         raise PermissionError(name + NOT_FOR_ANSWERS)
+
+    _audit.__cantrace__ = True  # an audit hook is not traced, and this one meets objects of learners
+
+    def _refuse_hook(self, event: str, asker: str) -> None:
+        """Nobody but us sets a hook; that threading sets ours when a thread begins is seen to by driving_work."""
+        if asker == "theirs" or (asker == "nobody's" and event != "sys.settrace"):
+            self._remember(event)
+            raise PermissionError(f"{event} is not for answers")
 
     def _remember(self, what: str) -> None:
         if what not in self.reached and len(self.reached) < MOST:

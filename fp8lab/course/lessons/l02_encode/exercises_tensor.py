@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l02_encode import answers_audit, answers_tensor
-from fp8lab.course.lessons.l02_encode.driving import DRIVES, ELEMENTS
+from fp8lab.course.lessons.l02_encode.driving import DRIVES
 from fp8lab.course.lessons.l02_encode.driving_points import where
 from fp8lab.course.text import Text
 from fp8lab.formats import E4M3FN, get_format
@@ -14,7 +14,7 @@ def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
     """Arrays are named after the tensor and, for bf16, the format or the policy: "bf16 E5M2", "float64"."""
     name, _, rest = array.partition(" ")
     if name == "runs":
-        return f"{ELEMENTS} elements: how often the busiest line of Python runs"
+        return "all tensors of the check: how often the busiest line of Python runs in one call"
     if name == "input":
         return "the tensor that was passed in"
     x = inputs[name] if name in inputs else inputs["shaped"][name]

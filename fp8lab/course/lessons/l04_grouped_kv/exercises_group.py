@@ -6,15 +6,15 @@ from fp8lab.course.compare import Tolerance
 from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l04_grouped_kv import answers_groups as answers
 from fp8lab.course.lessons.l04_grouped_kv.driving import DRIVES
-from fp8lab.course.lessons.l04_grouped_kv.driving_groups import COUNTED, COUNTED_SIZE
+from fp8lab.course.lessons.l04_grouped_kv.driving_groups import RUNS
 from fp8lab.course.text import Text
 
 
 def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
     """Arrays are named "codes, <case>"; a scale is shown with its group, a code with its value."""
+    if array == RUNS:
+        return "all cases of the check: how often the busiest line of Python runs in one call"
     what, _, case = array.partition(", ")
-    if case not in inputs["cases"]:
-        return f"kv of shape {list(COUNTED)} in groups of {COUNTED_SIZE}: how often the busiest line of Python runs"
     kv, size, _ = inputs["cases"][case]
     if what == "codes":
         return f"kv {case}: code{list(index)} of {kv[index].item():.5g}"
