@@ -952,8 +952,6 @@ OPEN = {
     "facts_by_collector",
     "driver_replaced",
     "tensor_item_lies",
-    "busiest_line_replaced",
-    "unrolled",
     "collected_value",
     "collected_classify",
     "driver_imports_codec",
