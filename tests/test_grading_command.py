@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -87,6 +88,11 @@ def test_command_line_under_a_c_locale(tmp_path):
     assert "1 learner: 1 passed, 6 not_attempted" in result.stdout
     assert points(rows(tmp_path / "out" / "grades.csv"), "李雷") == POINTS["1.1"]
     assert (tmp_path / "out" / "feedback" / "李雷.md").exists()
+    assert not re.search(r"\b1 (files|learners|notebooks)\b", result.stdout)
+    there = {p.name + "/" * p.is_dir() for p in (tmp_path / "out").iterdir() if not p.name.startswith(".")}
+    assert set(re.findall(r"[\w.]+/?", result.stdout.splitlines()[-1].partition(", and beside it ")[2])) == there - {
+        "report.html"
+    }
 
 
 @pytest.mark.parametrize(

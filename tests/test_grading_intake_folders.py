@@ -6,9 +6,11 @@ import json
 import os
 
 import pytest
+from downloads import put, zipped
 from harvested import TRUNCATED
 from submissions import Notebook
 
+from fp8lab.grading import MARKS_FOLDER
 from fp8lab.grading.intake import collect, lessons_of
 
 
@@ -87,3 +89,51 @@ def test_the_learner_in_a_file_name(tmp_path, name, student):
 def test_a_foreign_notebook_holds_no_exercise(tmp_path):
     (tmp_path / "ann.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": "x = 1"}]}))
     assert collect(tmp_path).submissions[0].problem == "holds no exercise of this course"
+
+
+# ---- marks of an earlier run among the submissions
+
+
+def marks(folder):
+    (folder / MARKS_FOLDER / "reports").mkdir(parents=True)
+    (folder / MARKS_FOLDER / "seed").write_text("7\n")
+    (folder / "feedback").mkdir()
+    for name in ("grades.csv", "report.html", "feedback/ann.md"):
+        (folder / name).write_text("x")
+
+
+def test_marks_of_an_earlier_run_are_nobodys_work_and_said(tmp_path):
+    Notebook().save(tmp_path / "ann" / "01_decode.ipynb")
+    marks(tmp_path / "marks")
+    marks(tmp_path / "ann" / "mine")
+    intake = collect(tmp_path)
+    assert [(s.student, s.path) for s in intake.submissions] == [("ann", "ann/01_decode.ipynb")]
+    assert intake.strange == ()
+    assert intake.warnings == (
+        "ann/mine: marks of an earlier run, not looked into",
+        "marks: marks of an earlier run, not looked into",
+    )
+
+
+def test_marks_in_a_zip_are_nobodys_work_either(tmp_path):
+    members = {"class/ann/01_decode.ipynb": Notebook().bytes(), "class/bob/01_decode.ipynb": Notebook().bytes()}
+    members |= {f"class/marks/{name}": b"x" for name in ("grades.csv", "feedback/ann.md", f"{MARKS_FOLDER}/seed")}
+    intake = collect(put(tmp_path / "class.zip", zipped(members)))
+    assert {s.student for s in intake.submissions} == {"ann", "bob"}
+    assert intake.strange == () and intake.warnings == ("class/marks: marks of an earlier run, not looked into",)
+
+
+def test_work_in_a_folder_that_looks_like_marks_is_not_lost(tmp_path):
+    """Who has such a folder beside their notebook, by accident or not, still hands in the notebook."""
+    Notebook().save(tmp_path / "ann" / "01_decode.ipynb")
+    marks(tmp_path / "ann")
+    put(tmp_path / "bob" / "work.zip", zipped({"01_decode.ipynb": Notebook().bytes(), f"x/{MARKS_FOLDER}/seed": b"7"}))
+    found = {(s.student, s.path) for s in collect(tmp_path).submissions}
+    assert found == {("ann", "ann/01_decode.ipynb"), ("bob", "bob/work.zip/01_decode.ipynb")}
+
+
+def test_a_folder_of_marks_is_no_folder_of_submissions(tmp_path):
+    Notebook().save(tmp_path / "ann" / "01_decode.ipynb")
+    marks(tmp_path)
+    with pytest.raises(ValueError, match=r"holds marks, in \.fp8lab-grade: give the folder of the submissions"):
+        collect(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import shutil
 from datetime import datetime
@@ -10,6 +11,7 @@ from datetime import datetime
 import pytest
 from downloads import NOON, OTHER, UNTOUCHED, blackboard, canvas, info, moodle, put, zipped
 from grading_class import graded, rows
+from report_reader import Page
 from submissions import Notebook
 
 from fp8lab.cli import main
@@ -125,6 +127,50 @@ def test_a_roster_gives_rows_to_everybody(tmp_path):
     assert grades.exit_code == 0 and grades.people["韩梅梅"] == {"姓名": "韩梅梅", "学号": "1002"}
 
 
+def test_names_in_the_order_of_moodle_get_their_points_and_others_are_the_last_line(tmp_path, capsys):
+    roster = put(tmp_path / "class.csv", "学号,姓名\n1001,王小明\n1002,李伟\n1003,陈静\n".encode())
+    members = moodle(
+        [(name, str(n), "hw.ipynb", UNTOUCHED) for n, name in enumerate(("小明 王", "伟 李", "Jing Chen"))]
+    )
+    path = put(tmp_path / "moodle.zip", zipped(members))
+    line = ["grade", str(path), "--out", str(tmp_path / "out"), "--roster", str(roster), "--report-lang", "zh"]
+    assert main(line) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == (
+        "CHECK NAMES: 1 learner who handed in matches nobody on the roster (Jing Chen); 1 on the roster handed in "
+        f"nothing (陈静): check the names in {roster}"
+    )
+    assert sum("not on the roster" in text for text in said) == 1
+    assert "对不上名单（Jing Chen）" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    with open(tmp_path / "out" / "lms" / "moodle.csv", encoding="utf-8-sig", newline="") as file:
+        feedback = {row["Full name"]: row["fp8lab 01_decode feedback"] for row in csv.DictReader(file)}
+    assert feedback["陈静"] == "Nothing was handed in." and "not attempted" in feedback["王小明"]
+
+
+def test_every_table_opens_in_excel(tmp_path):
+    put(tmp_path / "in" / "李雷" / "hw.ipynb", UNTOUCHED)
+    graded(tmp_path / "in", tmp_path / "out")
+    tables = list((tmp_path / "out").rglob("*.csv"))
+    assert {"grades.csv", "summary.csv", "review.csv", "canvas.csv"} <= {table.name for table in tables}
+    for table in tables:
+        data = table.read_bytes()
+        assert data.startswith(b"\xef\xbb\xbf") and not data[3:].startswith(b"\xef\xbb\xbf"), table.name
+
+
+def test_late_work_is_told_in_the_report_and_to_the_learner(tmp_path):
+    attempts = [("Ann Smith", "asmith", "2026-11-20-12-01-00", "01_decode.ipynb", UNTOUCHED)]
+    attempts += [("Bo Li", "bli", "2026-11-20-11-00-00", "01_decode.ipynb", UNTOUCHED)]
+    path = put(tmp_path / "a.zip", zipped(blackboard(attempts)))
+    graded(path, tmp_path / "out", deadline=DEADLINE, report_lang="zh")
+    (row,) = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8")).section("late").rows()
+    assert "asmith" in row.text and "迟交：2026-11-20 12:01+08:00（Blackboard 的提交时间）" in row.text
+    pages = {p.stem: p.read_text(encoding="utf-8") for p in (tmp_path / "out" / "feedback").glob("*.md")}
+    assert pages["asmith"].count("late: 2026-11-20 12:01+08:00") == 1 and "late" not in pages["bli"]
+    members = canvas([("Smith, Ann", "4711", True, 90210, "01_decode.ipynb", UNTOUCHED)])
+    graded(put(tmp_path / "c.zip", zipped(members)), tmp_path / "out2")
+    assert "late, says Canvas" in (tmp_path / "out2" / "feedback" / "smithann.html").read_text(encoding="utf-8")
+
+
 def test_what_fits_several_on_the_roster_is_exit_code_3(tmp_path, capsys):
     roster = put(tmp_path / "class.csv", b"name,id\nWei Zhang,1001\nWei Zhang,1002\n")
     put(tmp_path / "in" / "wei zhang" / "hw.ipynb", UNTOUCHED)
@@ -138,6 +184,8 @@ def test_what_fits_several_on_the_roster_is_exit_code_3(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["in", "--roster", "nowhere.csv"], "nowhere.csv: No such file"),
+        (["in", "--roster", "in"], "in: Is a directory"),
+        (["in", "--out", "in"], "in holds the submissions: give --out another folder, it may lie in this one"),
         (["in", "--roster", "twice.csv"], "twice.csv: id '1' is there 2 times"),
         (["broken.zip"], "broken.zip: not a zip, or cut off"),
         (["class.7z"], "class.7z is a .7z archive; .zip and folders are read: unpack it"),
@@ -151,7 +199,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch, capsys, arguments, word
     put(tmp_path / "broken.zip", b"PK")
     put(tmp_path / "class.7z", b"7z")
     put(tmp_path / "empty.zip", zipped({}))
-    assert main(["grade", *arguments, "--out", "out"]) in (1, 2)
+    assert main(["grade", "--out", "out", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -177,7 +225,8 @@ def test_bad_members_have_rows_and_cost_nobody_else(tmp_path):
         "eve": "a folder with the name of a notebook",
     }
     assert grades.exit_code == 3 and len(grades.unreadable) == 4
-    assert not list(tmp_path.parent.glob("**/bob*.ipynb"))
+    assert not list(tmp_path.glob("**/bob*.ipynb"))
+    assert not [path for folder in tmp_path.parents[:2] for path in folder.glob("bob*.ipynb")]
 
 
 # ---- what changes under the grader

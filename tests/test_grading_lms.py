@@ -76,6 +76,17 @@ def test_an_id_of_the_institution_is_not_taken_for_one_of_canvas():
     assert identity("李雷", OWN_LIST, {}).sis == "0042"
 
 
+@pytest.mark.parametrize(
+    "header", ["Student,ID,SIS Login ID", "student,id,SIS User ID", "Student,ID,SIS Login ID,Section"]
+)
+def test_the_header_of_canvas_needs_no_section_for_its_id_to_be_canvass(header):
+    """The guide's own class list. Bob handed in nothing, so that no file name tells his number."""
+    people = {n: dict(zip(header.split(","), (n, i, n.lower(), "A"))) for n, i in (("Ann", "4711"), ("Bob", "4712"))}
+    found = {row["Student"]: row for row in records(files([entry("Ann"), absent("Bob")], people)["canvas.csv"])}
+    assert {name: found[name]["ID"] for name in people} == {"Ann": "4711", "Bob": "4712"}
+    assert found["Bob"]["SIS User ID"] == ("bob" if "User" in header else "")
+
+
 def test_a_download_of_canvas_tells_its_ids():
     who = Who("smithann", "4711", layout="canvas")
     text = files([entry("smithann")], hand_ins={("smithann", LESSON): who})["canvas.csv"]

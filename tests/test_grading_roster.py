@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from downloads import OTHER, UNTOUCHED, blackboard, canvas, moodle, put, zipped
 
-from fp8lab.grading.intake import collect, with_roster
+from fp8lab.grading.intake import collect, mismatch, with_roster
 from fp8lab.grading.layouts import Who
 from fp8lab.grading.roster import Roster, read_roster
 
@@ -183,3 +183,65 @@ def test_two_accounts_with_the_name_of_one_person_are_never_guessed(tmp_path):
     intake = with_roster(collect(put(tmp_path / "a.zip", zipped(canvas(files)))), people)
     assert {s.student for s in intake.submissions} == {"zhangwei (51)", "zhangwei (52)", "Wei Zhang"}
     assert len(intake.errors) == 2 and "as zhangwei (51), zhangwei (52) do" in intake.errors[0]
+
+
+# ---- names of Chinese characters
+
+
+@pytest.mark.parametrize(
+    ("on_the_list", "handed_in"),
+    [
+        ("王小明", ["王小明", "小明 王", "小明王", "王 小明", "小明　王"]),
+        ("小明 王", ["王小明", "小明王"]),
+        ("小明王", ["王小明", "王 小明", "小明 王"]),
+        ("李伟", ["伟 李", "伟李", "李伟"]),
+        ("欧阳明", ["明 欧阳", "明欧阳"]),
+        ("司马相如", ["相如 司马", "相如司马"]),
+        ("佐藤さくら", ["さくら 佐藤"]),
+        ("김철수", ["철수 김", "철수김"]),
+    ],
+)
+def test_names_of_chinese_characters_in_either_order(tmp_path, on_the_list, handed_in):
+    people = roster(tmp_path, f"姓名,学号\n{on_the_list},1001\n陈静,1002\n")
+    for name in handed_in:
+        for layout in ("plain", "moodle"):
+            assert matched(people, Who(name, "502" if layout == "moodle" else "", layout=layout)) == [on_the_list], name
+    for name in ("小明", "王", "明小", "静 陈 二"):
+        assert matched(people, name) == []
+
+
+def test_two_who_differ_in_the_order_of_their_characters_are_not_guessed(tmp_path):
+    people = roster(tmp_path, "姓名,学号\n张杨,1001\n杨张,1002\n")
+    assert matched(people, "张杨") == matched(people, "杨 张") == ["张杨", "杨张"]
+    assert matched(people, "1002杨张") == ["杨张"]
+
+
+def test_where_the_list_tells_the_family_name_it_is_cut_there_and_nowhere_else(tmp_path):
+    people = roster(tmp_path, "姓,名,姓名,学号\n欧阳,文山,欧阳文山,1001\n文,山欧阳,文山欧阳二,1002\n")
+    assert people.people[0].names == {"欧阳文山", "文山欧阳"}
+    assert matched(people, "阳文山欧") == []
+
+
+def test_names_that_may_not_agree_are_said_in_one_line(tmp_path):
+    people = roster(tmp_path, "name\nWang Xiaoming\nLi Wei\nChen Jing\n")
+    for name in ("王小明", "李伟", "Chen Jing"):
+        put(tmp_path / "in" / name / "hw.ipynb", UNTOUCHED)
+    put(tmp_path / "in" / "nobody" / "essay.txt", b"")  # handed in nothing: no sign that a name is wrong
+    said = mismatch(with_roster(collect(tmp_path / "in"), people), "class.csv")
+    assert said.en == (
+        "2 learners who handed in match nobody on the roster (李伟, 王小明); 2 on the roster handed in nothing "
+        "(Wang Xiaoming, Li Wei): check the names in class.csv"
+    )
+    assert "2 名学员" in said.zh and "王小明" in said.zh and "Li Wei" in said.zh
+    (tmp_path / "in" / "李伟" / "hw.ipynb").rename(tmp_path / "in" / "Li Wei.ipynb")
+    one = mismatch(with_roster(collect(tmp_path / "in"), people), "class.csv")
+    assert one.en.startswith("1 learner who handed in matches nobody on the roster (王小明); 1 on the roster")
+    (tmp_path / "in" / "王小明" / "hw.ipynb").rename(tmp_path / "in" / "Wang Xiaoming.ipynb")
+    assert mismatch(with_roster(collect(tmp_path / "in"), people), "class.csv") is None
+
+
+def test_a_stranger_beside_a_whole_class_is_no_such_sign(tmp_path):
+    people = roster(tmp_path, "name\nAnn\n")
+    for name in ("Ann", "mallory"):
+        put(tmp_path / "in" / name / "hw.ipynb", UNTOUCHED)
+    assert mismatch(with_roster(collect(tmp_path / "in"), people), "class.csv") is None

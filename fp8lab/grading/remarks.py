@@ -132,6 +132,8 @@ PHRASES = (
     Text("blocked by nothing", "没有说明被哪一题挡住"),
     Text("the evidence is that of exercise {key}", "返回的是练习 {key} 的结果"),
     Text("evidence cannot be compared: {why}", "返回的结果无法比较：{why}"),
+    Text("no cell of this exercise in the notebook", "笔记本里没有这道练习的单元格"),
+    Text("not handed in", "没有提交"),
     Text("the cell does not define {name}", "单元格里没有定义 {name}"),
     Text("the grader failed, which is no fault of the learner's: {why}", "评分程序出错，与学员无关：{why}"),
     Text(
