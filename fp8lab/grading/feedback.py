@@ -81,7 +81,7 @@ def markdown_page(student: str, entries: Sequence[Entry]) -> str:
         blocks += [_marked(line) for line in once.values()]
         for mark in _shown(entry):
             sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(entry.report.lang)
-            blocks.append(f"### {sign} {mark.key} {_plain(mark.title)} — {verdict}, {mark.points}/{mark.max_points}")
+            blocks.append(f"### {sign} {mark.key} {_plain(mark.title)} — {verdict} ({mark.points}/{mark.max_points})")
             blocks.append("" if _lines(mark) in once else "\n".join(f"- {_marked(line)}" for line in _lines(mark)))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
