@@ -141,6 +141,12 @@ def attempt(folder):
 result = [folder for folder in tried if attempt(folder)]""",
     "no environment of the instructor": "import os\nresult = os.environ.get('FP8LAB_SECRET_OF_THE_INSTRUCTOR')",
     "no other submission": "import os\nresult = os.path.exists({work!r})",
+    "no numerics, no answers, no makers of secrets": """
+import os, sys
+found = {os.path.relpath(os.path.join(where, name), folder)
+         for folder in sys.path for where, _, names in os.walk(os.path.join(folder, "fp8lab"))
+         for name in names if name.endswith(".py")}
+result = sorted(name for name in found if name.count(os.sep) == 1 or "lessons" in name and "driving" not in name)""",
     "no process of the grader": "import os\nresult = [p for p in os.listdir('/proc') if p.isdigit() and int(p) > 200]",
 }
 HARMLESS = {
@@ -148,6 +154,8 @@ HARMLESS = {
     "nothing written outside": "RuntimeError: <[]>",
     "no environment of the instructor": "RuntimeError: <None>",
     "no other submission": "RuntimeError: <False>",
+    "no numerics, no answers, no makers of secrets": "RuntimeError: <['fp8lab/__init__.py', 'fp8lab/course/lessons/"
+    "__init__.py', 'fp8lab/course/lessons/l01_decode/__init__.py', 'fp8lab/threads.py']>",
     "no process of the grader": "RuntimeError: <[]>",
 }
 

@@ -47,6 +47,7 @@ class Plan:
 class Assembled:
     """A notebook to run. `drivers`: cell name -> (key, nonce); `answers`: cell name -> id of the lesson's cell."""
 
+    lesson: str
     notebook: dict[str, Any]
     drivers: Mapping[str, tuple[str, str]]
     answers: Mapping[str, str]
@@ -54,7 +55,7 @@ class Assembled:
 
 def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = frozenset()) -> Assembled:
     """The notebook of `plan` that drives the keys in `drive` and leaves out the code of the cells in `without`."""
-    cells = [_code(PREPARE, "ours", FIRST.format(lesson=plan.lesson.name, given=_given(plan.lesson)))]
+    cells = [_code(PREPARE, "ours", FIRST.format(lesson=plan.lesson.name, given=given(sources_of(plan.lesson))))]
     drivers: dict[str, tuple[str, str]] = {}
     answers: dict[str, str] = {}
     for cell in plan.lesson.cells:
@@ -71,7 +72,7 @@ def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = froze
                 cells.append(_code(name, "driver", call))
         elif _is_shared(cell, without):
             cells.append(_code(cell.id, "lesson", cell.source))
-    return Assembled(_notebook(_without_shows(cells)), drivers, answers)
+    return Assembled(plan.lesson.name, _notebook(_without_shows(cells)), drivers, answers)
 
 
 def inputs_or_seed(plan: Plan, key: str) -> int | str:
@@ -80,9 +81,9 @@ def inputs_or_seed(plan: Plan, key: str) -> int | str:
     return pack(drive.visible(seed)) if drive.hidden else seed
 
 
-def _given(lesson: Lesson) -> tuple[str, ...]:
-    """The modules of fp8lab that answers of the lesson may use: what its own cells use."""
-    return given(cell.source for cell in lesson.cells if cell.role == "exercise" or _is_shared(cell, frozenset()))
+def sources_of(lesson: Lesson) -> tuple[str, ...]:
+    """The cells of a lesson that are run: answers may use the modules of fp8lab that these use."""
+    return tuple(c.source for c in lesson.cells if c.role == "exercise" or _is_shared(c, frozenset()))
 
 
 def _without_shows(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def kernel_launch(view: Path, folder: Path, *, sandbox: bool, seconds: float, te
     if not sandbox:
         return Launch(python, kernel_environment(str(view), str(home)), *where)
     argv = (*bubblewrap(view, connection), *(HOLD if template else python))
-    return Launch(argv, kernel_environment(str(view), INSIDE_HOME), *where, template=template)
+    return Launch(argv, kernel_environment(str(shared_view()), INSIDE_HOME), *where, template=template)
 
 
 def kernel_environment(view: str, home: str) -> dict[str, str]:
@@ -137,7 +137,7 @@ def extra_paths() -> list[str]:
 
 
 def bubblewrap(view: Path, connection: Path) -> tuple[str, ...]:
-    """The command that the kernel's command is put behind."""
+    """The command that the kernel's command is put behind. The view stands where the template has the shared one."""
     line = [_bwrap(), "--die-with-parent", "--new-session", "--unshare-all", *_no_more_users(), "--cap-drop", "ALL"]
     line += ["--hostname", "fp8lab", "--proc", "/proc", "--dev", "/dev"]
     for place in ("/tmp", "/dev/shm", INSIDE_HOME, INSIDE_WORK):
@@ -152,7 +152,7 @@ def bubblewrap(view: Path, connection: Path) -> tuple[str, ...]:
         line += ["--ro-bind-try", place, place]
     for place in python_folders():
         line += ["--ro-bind", place, place]
-    line += ["--ro-bind", str(view), str(view)]
+    line += ["--ro-bind", str(view), str(shared_view())]
     if any(str(PACKAGE).startswith(os.path.join(place, "")) for place in (*SYSTEM, *python_folders())):
         line += ["--ro-bind", str(view / PACKAGE.name), str(PACKAGE)]  # installed beside the libraries: covered
     line += ["--bind", str(connection), str(connection), "--chdir", INSIDE_WORK]

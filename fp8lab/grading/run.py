@@ -21,7 +21,7 @@ from fp8lab.grading.assemble import Assembled, Plan, assemble
 from fp8lab.grading.launch import kernel_launch
 from fp8lab.grading.places import new_folder
 from fp8lab.grading.ready import pytest_environment, ready
-from fp8lab.grading.view import shared_view
+from fp8lab.grading.view import lesson_view
 from fp8lab.grading.warm import Copy, TemplateLost, templates
 
 START_SECONDS = 60  # for pytest and a kernel to start on a busy machine
@@ -143,7 +143,8 @@ def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[d
         control = base / "pytest"
         control.mkdir()
         events = control / "events.jsonl"
-        launch = kernel_launch(shared_view(), base, sandbox=ground.sandbox, seconds=seconds, template=here.kernels)
+        view = lesson_view(assembled.lesson)
+        launch = kernel_launch(view, base, sandbox=ground.sandbox, seconds=seconds, template=here.kernels)
         settings = {
             "launch": launch.to_dict(),
             "events": str(events),

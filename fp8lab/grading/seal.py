@@ -1,9 +1,9 @@
 """What of fp8lab an answer may use: what its lesson uses. The rest is closed when the stage is set.
 
-Exercises are driven by code that knows number formats: the auditor's decoders, the values around a border. A lesson
-that lets learners write `decode` must not have it lying beside them. So the modules that only the driving needs are
-taken out of sys.modules, and an audit hook, which no Python code can take out again, refuses to open their files
-for anybody but this package. What was tried is remembered and reported with the evidence.
+A lesson that lets learners write `decode` must not have it lying beside them. Most of fp8lab is not even in the view
+of the package that a kernel has (view.py). What is there because the driving needs it, and the lesson's cells do not,
+is taken out of sys.modules, and an audit hook, which no Python code can take out again, refuses to open its files for
+anybody but this package. What was tried is remembered and reported with the evidence.
 
 This makes cheating laborious and visible, not impossible: the objects are in the process (gc, frames). The names by
 which they are reached are flagged for review by `pycode.for_review`, and no verdict is computed from them.
@@ -54,6 +54,7 @@ class Seal:
                 import_module(name)  # now, or it would lie open from when it is first needed
         self._sealed = set(_loaded()) - self.open
         self.shut()
+        sys.meta_path.append(self)
         sys.addaudithook(self._audit)
 
     def shut(self) -> None:
@@ -92,6 +93,12 @@ class Seal:
         if asker == "theirs" or (asker == "nobody's" and event != "sys.settrace"):
             self._remember(event)
             raise PermissionError(f"{event} is not for answers")
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Asked last, for modules that nobody finds. Of ours, those that the view of this lesson leaves out."""
+        if name.startswith(f"{NAME}.") and _asker(sys._getframe(1)) == "theirs":
+            self._remember(name)
+            raise PermissionError(name + NOT_FOR_ANSWERS)
 
     def _remember(self, what: str) -> None:
         if what not in self.reached and len(self.reached) < MOST:

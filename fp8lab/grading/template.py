@@ -1,8 +1,8 @@
 """The kernels' template: has imported what every kernel needs, and forks one into each sandbox (see forking, join).
 
-Started by `warm` with the environment of a kernel, so it has nothing of the instructor's; it sees fp8lab as kernels
-do, without answers. Until it is copied it runs no line of a submission, and a copy runs one only after it has joined
-its sandbox and given up all rights.
+Started by `warm` with the environment of a kernel, so it has nothing of the instructor's; of fp8lab it sees what the
+kernels of all lessons share. Until it is copied it runs no line of a submission, and a copy runs one only after it has
+joined its sandbox and given up all rights.
 
 python -m fp8lab.grading.template DESCRIPTOR    of the listening socket
 """
@@ -43,6 +43,7 @@ def become_kernel(request: dict[str, Any]) -> int:
     if request["arguments"] is None:  # a trial
         return 0
     seed_again()
+    look_again()
     from ipykernel.kernelapp import IPKernelApp
 
     sys.argv = ["ipykernel_launcher.py", *request["arguments"]]
@@ -55,6 +56,14 @@ def seed_again() -> None:
     import numpy
 
     numpy.random.seed()
+
+
+def look_again() -> None:
+    """Forget which files of fp8lab there were: where the template had the shared view, a copy has its lesson's."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for path, finder in sys.path_importer_cache.items():
+        if path.startswith(home) or path == os.path.dirname(home):
+            getattr(finder, "invalidate_caches", lambda: None)()
 
 
 if __name__ == "__main__":
