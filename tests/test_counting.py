@@ -187,6 +187,11 @@ def test_a_raw_thread_that_was_started_before(watched):
     assert is_found_out(ask)
 
 
+def test_threads_that_are_traced_are_not_suspected(watched):
+    for _ in range(50):
+        assert busiest_line(in_a_thread)[1] >= 256
+
+
 def test_honest_work_is_not_suspected(watched):
     def in_torch():
         codes = torch.arange(256)

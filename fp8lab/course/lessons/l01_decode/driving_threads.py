@@ -9,45 +9,43 @@ from __future__ import annotations
 
 import threading
 from _thread import _local
-from builtins import dict, vars  # noqa: UP029 as they are now: builtins can be replaced
 from sys import _current_frames
 from typing import Any
-
-_known: dict[int, bool] = {}
-_of_thread = _local()
-_names = vars(threading)
+from weakref import ref
 
 
 class _Life:
     """Dies with its thread."""
 
-    __slots__ = ("number",)
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, number: int) -> None:
-        self.number = number
 
-    def __del__(self) -> None:
-        _known.pop(self.number, None)
+_known: dict[int, ref[_Life]] = {}
+_of_thread = _local()
+_always = _Life()
+_names = vars(threading)
 
 
 def know_all() -> None:
     """All threads that are running now are known."""
     for number in _current_frames():
-        _known[number] = True
+        _known[number] = ref(_always)
 
 
 def know(number: int) -> None:
     """The thread that calls, whose number this is, is known until it ends."""
-    _of_thread.life = _Life(number)
-    _known[number] = True
+    _of_thread.life = life = _Life()
+    _known[number] = ref(life)
 
 
-def stranger() -> bool:
-    """Whether a thread is running that is not known."""
+def strangers() -> int:
+    """How many threads are running that are not known."""
+    count = 0
     for number in _current_frames():
-        if number not in _known:
-            return True
-    return False
+        life = _known.get(number)
+        if life is None or life() is None:
+            count += 1
+    return count
 
 
 def hook() -> Any:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import threading
 from _thread import allocate_lock, get_ident
-from builtins import dict, id  # noqa: UP029 as they are now: builtins can be replaced
+from builtins import dict, id, len  # noqa: UP029 as they are now: builtins can be replaced
 from collections.abc import Callable
 from sys import _getframe, addaudithook, gettrace, settrace
 from time import monotonic, sleep
@@ -83,7 +83,7 @@ class _Measurement:
             self.inside.pop(id(frame), None)
             if not frame.f_trace_lines:
                 self.evaded = "a frame's tracing is changed"
-        if _watching and threads.stranger():
+        if _watching and threads.strangers() > len(self.starting):
             self.evaded = "a thread is not traced"
         if self.enough and get_ident() == self.owner:
             raise _Enough
@@ -163,7 +163,7 @@ def breaks_off() -> bool:
 
 
 def _all_known() -> bool:
-    return not (_watching and threads.stranger())
+    return not (_watching and threads.strangers())
 
 
 def _in_time(holds: Callable[[], bool]) -> bool:
