@@ -211,7 +211,7 @@ def _untouched(drive: Drive, problem: NotImplementedError) -> Evidence:
 def _failed(drive: Drive, problem: BaseException) -> Evidence:
     """The learner's code raised; when it was inside an exercise that this one calls, that one blocks it."""
     frames = traceback.extract_tb(problem.__traceback__)
-    inside = [frame for frame in frames if frame.name in drive.requires and not frame.filename.startswith(_HERE)]
+    inside = [frame for frame in frames if frame.name in drive.requires and not frame.filename.startswith(_OURS)]
     report = _report(problem, frames)
     if inside:
         return Evidence(drive.key, "blocked", blocked_by=drive.requires[inside[0].name], error=report)
@@ -226,8 +226,7 @@ def _message(problem: BaseException) -> str:
         return ""
 
 
-_HERE = os.path.dirname(__file__)
-_OURS = os.path.dirname(_HERE) + os.sep, "<frozen "  # and Python's own import machinery
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<frozen "  # and Python's own import machinery
 
 
 def _report(problem: BaseException, frames: traceback.StackSummary) -> ErrorReport:
