@@ -24,6 +24,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+from fp8lab.course.keep import is_kept
 from fp8lab.course.text import LANGUAGES, Text, preferred_language
 from fp8lab.workspace import FOLDER, Unpacked, checkout_notebooks, packaged_notebooks, unpack
 
@@ -240,7 +241,7 @@ def end(server: subprocess.Popen, asked: bool) -> None:
 
 def first_notebook(folder: Path) -> str:
     """The notebook to begin with: the lesson with the lowest number."""
-    return min(path.name for path in folder.glob("*.ipynb"))
+    return min(folder.glob("*.ipynb"), key=lambda path: (is_kept(path), path.name)).name
 
 
 def say(line: str) -> None:

@@ -191,8 +191,8 @@ class NotebookPage:
         self.wait_idle()
 
     def run(self, name: str | int) -> None:
-        """Click into the cell, Ctrl+Enter; wait for the end."""
-        self.cell(name).locator(".cm-content").click()
+        """Click into the cell, which unfolds a folded one; Ctrl+Enter; wait for the end."""
+        self.cell(name).locator(".cm-content, .jp-InputPlaceholder .jp-Placeholder-content").first.click()
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_timeout(150)
         self.wait_idle()

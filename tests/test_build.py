@@ -195,9 +195,16 @@ def test_the_checkout_around_a_folder_is_found(checkout):
 def test_settings_for_badges_come_from_pyproject(checkout):
     project = checkout / "pyproject.toml"
     project.write_text('[project]\nname = "fp8lab"\n[tool.fp8lab]\nrepository = "them/it"\n', encoding="utf-8")
-    assert builder.platform_settings(checkout) == {"repository": "them/it", "branch": "main"}
+    want = {"repository": "them/it", "branch": "main", "published": False}
+    assert builder.platform_settings(checkout) == want
+    with project.open("a", encoding="utf-8") as file:
+        file.write("published = true\n")
+    assert builder.platform_settings(checkout) == {**want, "published": True}
     builder.build(checkout, execute=False, report=lambda line: None, records=lambda name: POINTS)
-    assert "them/it/blob/main" in (checkout / "notebooks" / "en" / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    built = (checkout / "notebooks" / "en" / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    assert "them/it/blob/main" in built and "pip install --no-deps fp8lab==" in built
+    (solution, _) = builder.solutions(checkout, builder.read_lessons(checkout, records=lambda name: POINTS)[0]).values()
+    assert "pip install --no-deps fp8lab==" in json.dumps(solution)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

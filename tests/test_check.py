@@ -1,9 +1,13 @@
 """`check` as a learner meets it in lesson 01: verdicts, blame between exercises, hints, answers, demos, progress."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 
+import fp8lab
 from fp8lab.course import start
 from fp8lab.course.check import Check, Note
 from fp8lab.course.lessons.l01_decode import answers_bytes, answers_fields
@@ -108,8 +112,52 @@ def test_a_demo_waits_for_its_exercise(check):
 
     assert "1.2" in check.demo("1.4", show)
     assert check.demo("1.4", lambda: 7) == 7
-    with pytest.raises(NotImplementedError):
-        check.demo("1.4", lambda: (_ for _ in ()).throw(NotImplementedError("not ours")))
+
+
+def test_a_demo_of_an_answer_that_raises_says_what_its_check_would_and_shows_no_traceback(check):
+    def normal_value(sign, exponent, mantissa):
+        return 1 / (sign - sign)
+
+    said = check.demo("1.4", lambda: normal_value(0, 1, 2))
+    assert (said.key, said.state) == ("1.2", "error")
+    assert said.lines[0].startswith("`ZeroDivisionError: division by zero` (line ")
+    assert said.lines[0].endswith(": `return 1 / (sign - sign)`)")
+    for problem in (TypeError("a list, please\nmore"), NotImplementedError("not ours"), NotImplementedError()):
+        note = check.demo("1.4", lambda problem=problem: (_ for _ in ()).throw(problem))
+        told = f"{type(problem).__name__}: {str(problem)}".split("\n")[0].strip(" :")
+        assert note == f"! What exercise 1.4 gives cannot be shown here: `{told}`. Its check says more."
+    ours = check.demo("2.5", lambda: fp8lab.encode("text"))  # which is called as the answer of 2.4 is
+    assert ours.startswith("! What exercise 2.5 gives cannot be shown here: `TypeError: ")
+    chinese = Check("zh", Progress(None))
+    assert "无法显示：`TypeError: a`" in chinese.demo("1.4", lambda: (_ for _ in ()).throw(TypeError("a")))
+    with pytest.raises(KeyboardInterrupt):
+        check.demo("1.4", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+
+
+SHELL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="NoColor")
+shell.run_cell("from fp8lab.course import start; check = start('02_encode', {lang!r})")
+shell.run_cell("check = start('02_encode', {lang!r})")
+for cell in ('# exercise 2.2\\ndef nearest(x) return x', '# check 2.2\\ncheck("2.2", nearest)', 'print(nearest)',
+             '# check 2.2\\ncheck("2.2", neerest)', 'nearest = 1', '# check 2.2\\ncheck("2.2", nearest)'):
+    shell.run_cell(cell)
+    print("=-=-=")
+"""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_check_whose_exercise_did_not_run_says_so_under_the_name_error(tmp_path, lang):
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "IPYTHONDIR": str(tmp_path), "FP8LAB_PROGRESS": "off"}
+    line = [sys.executable, "-c", SHELL.format(lang=lang)]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=300)
+    _, missed, plain, misspelt, _, there, _ = done.stdout.split("=-=-=\n")
+    said = {
+        "en": "⧗ `nearest` does not exist: the cell of exercise 2.2 did not run.",
+        "zh": "⧗ `nearest` 不存在：练习 2.2",
+    }
+    assert "NameError" in missed and missed.count("⧗") == 1 and missed.strip().split("\n")[-1].startswith(said[lang])
+    assert "NameError" in plain and "NameError" in misspelt and "⧗" not in plain + misspelt + there, done.stdout
 
 
 def test_unknown_keys_name_the_known_ones(check):

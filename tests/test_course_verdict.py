@@ -12,6 +12,21 @@ from fp8lab.course.feedback import feedback
 from fp8lab.course.text import Text
 
 SOME = Text("text", "文字")
+SHOWN = [  # two elements that differ -> as a learner reads them
+    ("0x58 = 0 1011 000", "0x59 = 0 1011 001", ("0x58 = 0 1011 000", "0x59 = 0 1011 001")),
+    ("NaN", "0x59 = 0 1011 001", ("NaN", "0x59 = 0 1011 001")),
+    ("NaN", "nan", ("'NaN'", "'nan'")),
+    ("zero ", "zero", ("'zero '", "'zero'")),
+    ("", "zero", ("''", "'zero'")),
+    ("<None>", "nan", ("<None>", "'nan'")),
+    ("number 2.0", "nan", ("2.0", "'nan'")),
+    ("2.0", "number 2.0", ("'2.0'", "2.0")),
+    ("TypeError", "ValueError", ("TypeError", "ValueError")),
+    ("1 15 0", "ValueError", ("1 15 0", "ValueError")),
+    ("the text 'ValueError'", "ValueError", ("the text 'ValueError'", "ValueError")),
+    ("torch.int64", "torch.int8", ("torch.int64", "torch.int8")),
+    ("> 8", "<= 8", ("> 8", "<= 8")),
+]
 HALVES = Drive(
     key="9.2",
     name="half",
@@ -44,6 +59,12 @@ EXERCISE = Exercise(
     ),
     show=lambda inputs, array, index: f"x={inputs['x'][index]}" if array == "y" else "x='seven'",
 )
+
+
+@pytest.mark.parametrize("got, want, expected", SHOWN)
+def test_a_text_has_quotes_only_where_it_could_be_taken_for_something_else(got, want, expected):
+    found = first_difference({"y": np.array([got])}, {"y": np.array([want])})
+    assert (found.got, found.want) == expected
 
 
 def verdict(answer, seed=0):

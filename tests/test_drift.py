@@ -55,7 +55,7 @@ DRIFT = {
     "source": (edit_source, f"notebooks/en/{NAME}.ipynb: cell 6 (exercise-99-1) differs in source, line 2: "
                             "'def twice(x):', the source gives 'def double(x):'"),
     "long line": (edit_end_of_a_long_line, "times y\")', the source gives '...mber, "),
-    "metadata": (edit_metadata, "cell 2 (setup) differs in metadata ({'tags': ['collapsed']}, the source gives"),
+    "metadata": (edit_metadata, "cell 2 (setup) differs in metadata ({'cellView': 'form', 'jupyter': {"),
     "cell removed": (drop_cell, f"cell 5 is 'exercise-99-1', the source gives '{NAME}-4'"),
     "cell added": (add_cell, "cell 13 (mine) is not in the source"),
     "notebook metadata": (edit_kernel, "metadata is {"),

@@ -226,4 +226,5 @@ def test_both_languages_have_the_same_words():
 def test_the_output_holds_a_picture_and_words():
     data, metadata = histogram_explorer(axis="log")._repr_mimebundle_()
     assert data["image/png"] and metadata["image/png"]["width"] == 860 and "SQNR" in data["text/plain"]
+    assert metadata["image/png"]["alt"] == data["text/plain"]
     assert len(data["image/png"]) < 80_000

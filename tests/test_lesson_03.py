@@ -279,8 +279,9 @@ def test_the_uniform_grid_is_denser_above_32_of_448():
 
 @pytest.mark.parametrize("name", ["three_scales_picture", "rulers_picture", "sweep_picture", "crest_picture"])
 def test_pictures_draw_and_describe_themselves(name):
-    data, _ = getattr(scale_pictures, name)()._repr_mimebundle_()
+    data, metadata = getattr(scale_pictures, name)()._repr_mimebundle_()
     assert len(data["image/png"]) > 10_000 and len(data["text/plain"]) > 60
+    assert metadata["image/png"]["alt"] == data["text/plain"]
 
 
 # ---- the drives

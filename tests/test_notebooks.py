@@ -18,13 +18,14 @@ from triton_here import needs_triton
 from fp8lab.course.build import build
 from fp8lab.course.execute import output_text, run_cells
 from fp8lab.course.feedback import MARKS
+from fp8lab.course.keep import is_kept
 from fp8lab.course.notebook import notebook_text
 from fp8lab.course.registry import LESSONS, lesson_exercises
 from fp8lab.course.source import packaged, packaged_names
 
 ROOT = Path(__file__).resolve().parents[1]
-SOLUTIONS = sorted(ROOT.glob("solutions/*/*.ipynb"))
-LEARNERS = sorted(ROOT.glob("notebooks/*/*.ipynb"))
+SOLUTIONS = [path for path in sorted(ROOT.glob("solutions/*/*.ipynb")) if not is_kept(path)]
+LEARNERS = [path for path in sorted(ROOT.glob("notebooks/*/*.ipynb")) if not is_kept(path)]
 LANGUAGES = ("en", "zh")
 UNTOUCHED = (MARKS["not_attempted"], MARKS["blocked"])
 

@@ -74,10 +74,12 @@ def wheel(folder: Path, scratch: Path, version: str = VERSION) -> Path:
     return path
 
 
-def run_cell(venv: Path, folder: Path, index: Path | None = None, times: int = 1) -> subprocess.CompletedProcess:
+def run_cell(
+    venv: Path, folder: Path, index: Path | None = None, times: int = 1, *, published: bool = True
+) -> subprocess.CompletedProcess:
     """Run the cell in `folder` with the environment's Python; the package index is the folder `index`, or nothing."""
     python = next(p for p in (venv / "bin" / "python", venv / "Scripts" / "python.exe") if p.exists())
-    cell = setup_cell("01_decode", "zh", VERSION)
+    cell = setup_cell("01_decode", "zh", VERSION, published=published)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "PYTHON"))}
     environment.update(PIP_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, PYTHONIOENCODING="utf-8")
     if index:
@@ -149,6 +151,19 @@ def test_the_package_index_comes_last_and_changes_nothing_else(venv, tmp_path):
     assert installed(venv) == before
 
 
+def test_while_nothing_is_published_whoever_has_the_name_on_an_index_is_not_asked(venv, tmp_path):
+    """The index has an fp8lab of this very version: it is not ours."""
+    index, work = tmp_path / "index", tmp_path / "work"
+    index.mkdir()
+    work.mkdir()
+    wheel(index, tmp_path)
+    result = run_cell(venv, work, index, published=False)
+    assert result.returncode and "put its wheel, fp8lab-0.1.0-py3-none-any.whl, beside this notebook" in result.stderr
+    assert not list(site_of(venv).glob("fp8lab*"))
+    shutil.copy(next(index.iterdir()), work)
+    assert told(run_cell(venv, work, published=False))["version"] == VERSION
+
+
 def test_another_version_is_replaced_and_a_checkout_of_another_version_left_alone(venv, tmp_path):
     package(site_of(venv), "0.0.9")
     checkout(tmp_path / "checkout", "0.3.0")
@@ -172,15 +187,24 @@ print("SUCCESS" if shell.run_cell({cell!r}).success else "STOPPED")
 """
 
 
-@pytest.mark.parametrize("lacking", ["fp8lab", "torch"])
-def test_what_is_missing_stops_the_notebook_with_one_bilingual_line(tmp_path, lacking):
+WHEEL = "fp8lab-0.1.0-py3-none-any.whl"
+TO_DO = {  # what is lacking, whether fp8lab is published -> what to do, in both languages
+    ("fp8lab", True): ("run `pip install --no-deps fp8lab==0.1.0`,", "运行 `pip install --no-deps fp8lab==0.1.0`"),
+    ("fp8lab", False): (f"put its wheel, {WHEEL}, beside this", f"安装包 {WHEEL} 放到本笔记本旁边"),
+    ("torch", True): ("run `pip install torch`,", "运行 `pip install torch`"),
+    ("torch", False): ("run `pip install torch`,", "运行 `pip install torch`"),
+}
+
+
+@pytest.mark.parametrize("lacking, published", TO_DO)
+def test_what_is_missing_stops_the_notebook_with_one_bilingual_line(tmp_path, lacking, published):
     """In IPython, with `lacking` hidden from this environment and pip unable to find anything."""
     hide = (
         "import importlib.util\n"
         "real = importlib.util.find_spec\n"
         f"importlib.util.find_spec = lambda name, *rest: None if name == {lacking!r} else real(name, *rest)\n"
     )
-    script = hide + IN_IPYTHON.format(cell=setup_cell("01_decode", "en", VERSION))
+    script = hide + IN_IPYTHON.format(cell=setup_cell("01_decode", "en", VERSION, published=published))
     environment = {
         **os.environ,
         "PIP_NO_INDEX": "1",
@@ -192,7 +216,8 @@ def test_what_is_missing_stops_the_notebook_with_one_bilingual_line(tmp_path, la
     )
     *lines, verdict = result.stdout.strip().splitlines()
     assert verdict == "STOPPED", result.stdout + result.stderr
-    assert len(lines) == 1 and "pip install fp8lab==0.1.0" in lines[0]
+    assert len(lines) == 1 and all(said in lines[0] for said in TO_DO[lacking, published]), lines
+    assert ("fp8lab-" in lines[0] or "fp8lab==" in lines[0]) is (lacking == "fp8lab")
     assert "restart the kernel" in lines[0] and "重启内核" in lines[0]
 
 
@@ -201,7 +226,8 @@ def test_it_is_short_plain_python_of_310_and_ends_with_start(lang):
     cell = setup_cell("04_grouped_kv", lang, VERSION)
     ast.parse(cell, feature_version=(3, 10))
     lines = cell.split("\n")
-    assert len(lines) <= 30 and max(map(len, lines)) <= 120
+    assert len(lines) <= 32 and max(map(len, lines)) <= 120
+    assert "\n".join(lines) != setup_cell("04_grouped_kv", lang, VERSION, published=True)
     assert lines[-2:] == ["from fp8lab.course import start", f'check = start(lesson="04_grouped_kv", lang="{lang}")']
     with pytest.raises(ValueError, match="'fr'"):
         setup_cell("04_grouped_kv", "fr", VERSION)

@@ -224,7 +224,7 @@ def test_the_setup_cell_takes_the_wheel_beside_the_notebook_and_changes_nothing_
 
 
 def test_a_setup_cell_that_finds_nothing_stops_the_notebook_with_one_bilingual_line(colab, tmp_path):
-    """In a version that no index has. IPython 7 must show the line, and no traceback."""
+    """IPython 7 must show the line, and no traceback; no index is asked."""
     from nbclient.exceptions import CellExecutionError
 
     from fp8lab.course.setup import setup_cell
@@ -233,12 +233,12 @@ def test_a_setup_cell_that_finds_nothing_stops_the_notebook_with_one_bilingual_l
     folder.mkdir()
     before = freeze(colab)
     notebook = cells_until_setup(lesson("en", solved=False))
-    notebook["cells"][-1]["source"] = setup_cell("01_decode", "en", "999.0")
+    notebook["cells"][-1]["source"] = setup_cell("01_decode", "en", "999.0")  # there is no such wheel
     with pytest.raises(CellExecutionError) as stopped:
         run_notebook(colab, notebook, folder)
     shown = str(stopped.value).rsplit("------------------\n", 1)[1].strip()  # nbclient puts the cell's source before it
     assert shown.count("\n") == 0
-    assert "pip install fp8lab==999.0" in shown and "restart the kernel" in shown and "重启内核" in shown
+    assert "fp8lab-999.0-py3-none-any.whl, beside this notebook" in shown and "restart the kernel" in shown and "重启内核" in shown
     assert freeze(colab) == before
 
 

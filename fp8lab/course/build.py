@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fp8lab.course.drift import learner_drift, solution_drift
+from fp8lab.course.keep import edited, is_kept, keep
 from fp8lab.course.notebook import learner_notebook, notebook_text, solution_notebook
 from fp8lab.course.source import Lesson, LessonError, Problem, packaged, packaged_names, read_lesson
 from fp8lab.course.text import LANGUAGES
@@ -82,15 +83,20 @@ def read_lessons(root: Path, wanted: str | None = None, records: Records = recor
     return lessons
 
 
-def platform_settings(root: Path) -> dict[str, str]:
-    """`repository` and `branch` of [tool.fp8lab] in pyproject.toml: where the badges lead. No repository, no badges."""
+def platform_settings(root: Path) -> dict[str, Any]:
+    """[tool.fp8lab] in pyproject.toml: `repository` and `branch`, where the badges lead (no repository, no badges), and
+    whether fp8lab is `published` on a package index, so that setup cells may ask it."""
     try:
         import tomllib
     except ModuleNotFoundError:  # Python 3.10
         import tomli as tomllib
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     found = project.get("tool", {}).get("fp8lab", {})
-    return {"repository": found.get("repository", ""), "branch": found.get("branch", "main")}
+    return {
+        "repository": found.get("repository", ""),
+        "branch": found.get("branch", "main"),
+        "published": found.get("published", False) is True,
+    }
 
 
 def generated(root: Path, lesson: Lesson) -> dict[Path, dict[str, Any]]:
@@ -105,7 +111,11 @@ def generated(root: Path, lesson: Lesson) -> dict[Path, dict[str, Any]]:
 
 def solutions(root: Path, lesson: Lesson) -> dict[Path, dict[str, Any]]:
     """path -> solution notebook, not executed."""
-    return {root / "solutions" / lang / f"{lesson.name}.ipynb": solution_notebook(lesson, lang) for lang in LANGUAGES}
+    published = platform_settings(root)["published"]
+    return {
+        root / "solutions" / lang / f"{lesson.name}.ipynb": solution_notebook(lesson, lang, published=published)
+        for lang in LANGUAGES
+    }
 
 
 def drift(root: Path, lessons: Iterable[Lesson], *, whole: bool = True) -> list[str]:
@@ -129,7 +139,7 @@ def orphans(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root).as_posix()}: has no source solutions/{path.stem}.md"
         for path in files
-        if path.stem not in names
+        if path.stem not in names and not is_kept(path)
     ]
 
 
@@ -144,6 +154,7 @@ def build(
 ) -> list[str]:
     """Write the editions and return the paths that changed; with `check` write nothing and return the differences.
 
+    A notebook that somebody has worked in is kept beside the new one, and a line says so: see `keep`.
     LessonError for a source that breaks a rule; ExecutionError for a solution that does not run; ValueError for an
     unknown `lesson`. Whatever was written before an error is complete in itself.
     """
@@ -152,9 +163,13 @@ def build(
         return drift(root, lessons, whole=lesson is None)
     changed = []
     for path, make in _with_progress(list(_tasks(root, lessons, execute)), root, report):
-        text = notebook_text(make())
-        if _write(path, text):
+        record = make()
+        kept = keep(path) if path.suffix == ".ipynb" and path.exists() and edited(path.read_bytes(), record) else None
+        if _write(path, notebook_text(record)):
             changed.append(path.relative_to(root).as_posix())
+        if kept:
+            os.utime(kept)  # it holds the work: the newest of two is what a grader takes
+            report(f"kept what was written into {path.relative_to(root).as_posix()} as {kept.name}, beside it")
     return changed
 
 

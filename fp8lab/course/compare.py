@@ -10,7 +10,9 @@ import numpy as np
 
 from fp8lab.course.arrays import NUMBER, spell_numbers
 
-SPELLED = re.compile(NUMBER + r"(-?(nan|inf|\d[\d.]*(e[+-]?\d+)?))")
+_NUMBER = r"(-?(nan|inf|\d[\d.]*(e[+-]?\d+)?))"
+SPELLED, LIKE_NUMBER = re.compile(NUMBER + _NUMBER), re.compile(_NUMBER)
+ERROR_NAME = re.compile(r"[A-Z]\w*(Error|Exception|Exit|Interrupt)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def first_difference(
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             count = int(wrong.sum())
-            return Difference(name, "value", plain(given[index]), plain(wanted[index]), index, count, wrong.size)
+            return Difference(name, "value", *shown(given[index], wanted[index]), index, count, wrong.size)
     for name in got:
         if name not in want:
             return Difference(name, "extra", _describe(got[name]), "-")
@@ -116,13 +118,40 @@ def _number(text: str) -> float | None:
 
 
 def plain(value: np.generic) -> str:
-    """One element as a reader wants it: `-0.0`, `nan`, `256.0`, `7`, `'ValueError'`; never `np.float64(256.0)`."""
+    """One element as a reader wants it: `-0.0`, `256.0`, `7`, `'zero'`, `ValueError`, `0x59 = 0 1011 001`.
+
+    Never `np.float64(256.0)`. A text has quotes where it could be taken for something else without them: a word such as
+    `'nan'`, a number, a text with blanks at its ends. The name of an error has none: it was raised.
+    """
     item = value.item() if hasattr(value, "item") else value
-    return item[len(NUMBER) :] if isinstance(item, str) and SPELLED.fullmatch(item) else repr(item)
+    if not isinstance(item, str):
+        return repr(item)
+    if SPELLED.fullmatch(item):
+        return item[len(NUMBER) :]
+    return repr(item) if _needs_quotes(item) else item
+
+
+def _needs_quotes(text: str) -> bool:
+    word = text.isidentifier() and not ERROR_NAME.fullmatch(text)
+    return word or bool(LIKE_NUMBER.fullmatch(text)) or text != text.strip() or not text.isprintable() or not text
+
+
+def shown(got: np.generic, want: np.generic) -> tuple[str, str]:
+    """Two elements that differ. Beside a text that needs no quotes, a word or a number is such a text too: a drive
+    writes the codes `0x59 = 0 1011 001` and `NaN`.
+
+    >>> shown(np.str_("NaN"), np.str_("0x59 = 0 1011 001")), shown(np.str_("NaN"), np.str_("nan"))
+    (('NaN', '0x59 = 0 1011 001'), ("'NaN'", "'nan'"))
+    """
+    pair = plain(got), plain(want)
+    texts = [text.item() if hasattr(text, "item") else text for text in (got, want)]
+    ours = [isinstance(text, str) and text == as_shown and text[:1] != "<" for text, as_shown in zip(texts, pair)]
+    spoken = [isinstance(text, str) and text.isprintable() and text.strip() == text != "" for text in texts]
+    return (texts[0], texts[1]) if any(ours) and all(spoken) and not any(map(SPELLED.fullmatch, texts)) else pair
 
 
 def _describe(array: np.ndarray) -> str:
-    """Kind and shape in symbols that need no language: `float[4, 2]`, `'<None>'`."""
+    """Kind and shape in symbols that need no language: `float[4, 2]`, `<None>`."""
     if array.ndim == 0:
         return plain(array[()])
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}[array.dtype.kind]

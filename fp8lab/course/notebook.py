@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fp8lab import __version__
-from fp8lab.course.setup import setup_cell
+from fp8lab.course.keep import digest
+from fp8lab.course.setup import METADATA, setup_cell
 from fp8lab.course.source import Cell, Lesson
 from fp8lab.course.text import known_language
 
@@ -27,17 +28,20 @@ KERNEL = {
 }
 
 
-def learner_notebook(lesson: Lesson, lang: str, *, repository: str = "", branch: str = "main") -> dict[str, Any]:
-    """The learner edition in one language. With a `repository` ("owner/name") it carries badges that open it online."""
+def learner_notebook(
+    lesson: Lesson, lang: str, *, repository: str = "", branch: str = "main", published: bool = False
+) -> dict[str, Any]:
+    """The learner edition in one language. With a `repository` ("owner/name") it carries badges that open it online;
+    with `published` its setup cell may ask a package index for fp8lab."""
     cells = [_cell(cell, cell.stub, lesson) for cell in lesson.cells if cell.speaks(lang) and cell.role != "answer"]
     before = [badge_cell(lesson.name, lang, repository, branch)] if repository else []
-    return _notebook(lesson, lang, cells, before)
+    return _notebook(lesson, lang, cells, before, published)
 
 
-def solution_notebook(lesson: Lesson, lang: str) -> dict[str, Any]:
+def solution_notebook(lesson: Lesson, lang: str, *, published: bool = False) -> dict[str, Any]:
     """The solution edition in one language, not executed."""
     cells = [_cell(cell, cell.source, lesson) for cell in lesson.cells if cell.speaks(lang)]
-    notebook = _notebook(lesson, lang, cells, [])
+    notebook = _notebook(lesson, lang, cells, [], published)
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", [])
         if set(tags) & set(UNCOMPARED):
@@ -69,13 +73,17 @@ def badge_cell(name: str, lang: str, repository: str, branch: str) -> dict[str, 
     return _markdown("badges", source, {})
 
 
-def _notebook(lesson: Lesson, lang: str, cells: list[dict], before_setup: list[dict]) -> dict[str, Any]:
+def _notebook(
+    lesson: Lesson, lang: str, cells: list[dict], before_setup: list[dict], published: bool
+) -> dict[str, Any]:
     known_language(lang)
-    setup = _code("setup", setup_cell(lesson.name, lang, __version__), {"tags": ["setup"]})
+    setup = _code("setup", setup_cell(lesson.name, lang, __version__, published=published), dict(METADATA))
     place = _header_length(lesson, lang)
+    cells = [*cells[:place], *before_setup, setup, *cells[place:]]
+    ours = {"digest": digest(cells), "lang": lang, "lesson": lesson.name, "version": __version__}
     return {
-        "cells": [*cells[:place], *before_setup, setup, *cells[place:]],
-        "metadata": {**KERNEL, "fp8lab": {"lang": lang, "lesson": lesson.name, "version": __version__}},
+        "cells": cells,
+        "metadata": {**KERNEL, "fp8lab": ours},
         "nbformat": 4,
         "nbformat_minor": 5,
     }

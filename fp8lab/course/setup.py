@@ -2,23 +2,34 @@
 
 A platform opens one .ipynb alone, so the cell cannot rest on fp8lab. It tries, in this order and only as far as needed:
 fp8lab as it is installed, in the version that the notebook was made for; a checkout above the notebook; a wheel beside
-it; `pip install --no-deps`. If all fail it stops the notebook with one bilingual line and no traceback.
+it; once fp8lab is published, `pip install --no-deps`. If all fail it stops the notebook with one bilingual line and no
+traceback.
 
 Why it is written as it is:
+- While nobody has published fp8lab, its name on a package index is anybody's, and who takes it would run code on every
+  learner's machine. So the index is asked only where pyproject.toml says `published = true`.
 - Another version that was imported on the way is unloaded, or its modules would answer for the right one; a checkout
   that turns out to be another version leaves the path again.
 - Where pip falls back to the user's site folder and creates it, Python learns of that folder only at its next start.
 - An exception that renders itself is how IPython (7 and later) stops "Run All" without a page of traceback.
+- Nobody needs to read it, so it opens folded: its first line is what JupyterLab and Colab show of it.
 """
 
 from __future__ import annotations
 
 from string import Template
+from typing import Any
 
-from fp8lab.course.text import known_language
+from fp8lab.course.text import Text, known_language
+
+METADATA = {  # folded in Colab, in JupyterLab, in books
+    "cellView": "form",
+    "jupyter": {"source_hidden": True},
+    "tags": ["hide-input", "setup"],
+}
 
 _TEMPLATE = Template("""\
-# Setup: run this cell first; it changes no other package. / 准备：请先运行本单元格；它不会改动其他软件包。
+# @title Setup: run this first; it changes no other package. / 准备：请先运行；它不会改动其他软件包。
 import importlib.util, pathlib, site, subprocess, sys
 
 def usable(version):
@@ -33,25 +44,39 @@ def ways(version, here):  # every step makes one more fp8lab importable; the fir
     for folder in map(str, (here, *here.parents)):
         if all(pathlib.Path(folder, name).is_file() for name in ("pyproject.toml", "fp8lab/__init__.py")):
             sys.path.insert(0, folder); yield "a checkout above"; sys.path.remove(folder)
-    for package in map(str, (*here.glob(f"fp8lab-{version}-*.whl"), f"fp8lab=={version}")):
+    for package in map(str, $packages):
         subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", package], capture_output=True)
         if site.ENABLE_USER_SITE: site.addsitedir(site.getusersitepackages())
-        yield "a wheel beside, or the package index"
+        yield "by pip"
 
 found = any(usable("$version") for way in ways("$version", pathlib.Path.cwd()))
-if not (found and all(map(importlib.util.find_spec, ("torch", "numpy", "matplotlib", "ipywidgets")))):
+lacking = [name for name in ("torch", "numpy", "matplotlib", "ipywidgets") if not importlib.util.find_spec(name)]
+todo = [] if found else [("$en",
+                          "$zh")]
+todo += [("run `pip install %s`" % " ".join(lacking), "运行 `pip install %s`" % " ".join(lacking))] if lacking else []
+if todo:
     class Stop(Exception): _render_traceback_ = lambda self: [str(self)]
-    raise Stop("fp8lab $version is incomplete here: run `pip install fp8lab==$version`, restart the kernel, run this. "
-               "/ 这里的 fp8lab $version 不完整：运行 `pip install fp8lab==$version`，重启内核，再运行本单元格。")
+    raise Stop("fp8lab $version is incomplete here: %s, restart the kernel, run this cell again. "
+               "/ 这里的 fp8lab $version 不完整：%s，重启内核，再运行本单元格。" % tuple(map(", ".join, zip(*todo))))
 from fp8lab.course import start
 check = start(lesson="$lesson", lang="$lang")
 """)
 
+_WHEEL = Text(
+    "put its wheel, fp8lab-{version}-py3-none-any.whl, beside this notebook",
+    "把 fp8lab 的安装包 fp8lab-{version}-py3-none-any.whl 放到本笔记本旁边",
+)
+_INDEX = Text("run `pip install --no-deps fp8lab=={version}`", "运行 `pip install --no-deps fp8lab=={version}`")
 
-def setup_cell(lesson: str, lang: str, version: str) -> str:
-    """The source of the setup cell. ValueError for an unknown language.
+
+def setup_cell(lesson: str, lang: str, version: str, *, published: bool = False) -> str:
+    """The source of the setup cell. `published`: a package index has this fp8lab. ValueError for an unknown language.
 
     >>> print(setup_cell("01_decode", "en", "0.1.0").splitlines()[-1])
     check = start(lesson="01_decode", lang="en")
     """
-    return _TEMPLATE.substitute(lesson=lesson, lang=known_language(lang), version=version).rstrip("\n")
+    todo = (_INDEX if published else _WHEEL).format(version=version)
+    values: dict[str, Any] = {"lesson": lesson, "lang": known_language(lang), "version": version}
+    wheels = 'here.glob(f"fp8lab-{version}-*.whl")'
+    packages = f'(*{wheels}, f"fp8lab=={{version}}")' if published else wheels
+    return _TEMPLATE.substitute(values, en=todo.en, zh=todo.zh, packages=packages).rstrip("\n")

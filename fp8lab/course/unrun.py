@@ -1,7 +1,7 @@
 """What a bare `NameError` under a check means: the exercise's cell did not run.
 
-`check("2.2", nearest)` fails before it is called when `nearest` does not exist, which is what a syntax error in its cell
-leaves behind. So after such a cell IPython (7 and later) tells us, and a line is printed under the traceback.
+`check("2.2", nearest)` fails before it is called when `nearest` does not exist, which is what a syntax error in its
+cell leaves behind. So after such a cell IPython (7 and later) tells us, and a line is printed under the traceback.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def explanation(source: str, error: BaseException | None, lesson: str, lang: str
     """The line for a cell with this source that raised `error`; None unless a check missed an exercise's own object.
 
     >>> error = NameError("name 'fields' is not defined", name="fields")
-    >>> explanation('# check 1.1\\ncheck("1.1", fields)', error, "01_decode", "en")[:70]
-    '⧗ `fields` does not exist: the cell of exercise 1.1 did not run. Run it'
+    >>> explanation('# check 1.1\\ncheck("1.1", fields)', error, "01_decode", "en").split(".")[0]
+    '⧗ `fields` does not exist: the cell of exercise 1'
     >>> explanation("fields(3)", error, "01_decode", "en")
     """
     first = FIRST_LINE.match(source)

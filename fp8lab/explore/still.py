@@ -30,4 +30,4 @@ class Still:
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
         width, height = style.page_size(self.figure)
         data = {"text/plain": self.alt, "image/png": base64.b64encode(style.png(self.figure)).decode("ascii")}
-        return data, {"image/png": {"width": width, "height": height}}
+        return data, {"image/png": {"alt": self.alt, "width": width, "height": height}}

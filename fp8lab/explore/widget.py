@@ -109,7 +109,7 @@ class Explorer(widgets.VBox):
         data = {"text/plain": self.text, "image/png": base64.b64encode(style.png(figure)).decode("ascii")}
         if self.comm is not None:  # a closed widget has no view any more
             data[WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return data, {"image/png": {"width": width, "height": height}}
+        return data, {"image/png": {"alt": self.text, "width": width, "height": height}}
 
     def __repr__(self) -> str:
         return self.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from fp8lab.course.keep import MINE
 from fp8lab.course.registry import LESSONS, lesson_drives
 from fp8lab.course.source import packaged_names
 from fp8lab.grading.harvest import fragments, lesson_by_markers
@@ -45,10 +46,10 @@ def lesson_in_name(stem: str) -> str | None:
 
 
 def student_in_name(stem: str) -> str:
-    """The learner's name in a file's: without the lesson, and without what a browser adds to copies.
+    """The learner's name in a file's: without the lesson, and without what browsers and `fp8lab build` add to copies.
 
-    >>> student_in_name("01_decode-ann (2)"), student_in_name("01_decode")
-    ('ann', '01_decode')
+    >>> student_in_name("01_decode-ann (2)"), student_in_name("01_decode"), student_in_name("ann.mine_01_decode")
+    ('ann', '01_decode', 'ann.mine')
     """
     return _rest(stem) or COPY.sub("", stem) or stem
 
@@ -61,4 +62,6 @@ def nameless(stem: str) -> bool:
 def _rest(stem: str) -> str:
     bare = COPY.sub("", stem)
     lesson = lesson_in_name(bare)
+    if lesson and MINE.sub("", bare).endswith(lesson):
+        bare = MINE.sub("", bare)
     return COPY.sub("", bare.replace(lesson, "").strip(" _-.") if lesson else bare)

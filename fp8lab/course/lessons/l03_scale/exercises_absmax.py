@@ -91,8 +91,8 @@ ABSMAX = Exercise(
             answers_int8.percentile,
             Text(
                 "You take the 99th percentile, so one value in a hundred will be clipped. That can be the better "
-                "choice, when it is chosen (lesson 08); absmax means the largest.",
-                "你取的是第 99 百分位，于是每一百个数会有一个被截断。有意为之时它可能更好（第八课）；但 absmax 指的是"
+                "choice, when it is chosen; absmax means the largest.",
+                "你取的是第 99 百分位，于是每一百个数会有一个被截断。有意为之时它可能更好；但 absmax 指的是"
                 "最大的那个。",
             ),
         ),

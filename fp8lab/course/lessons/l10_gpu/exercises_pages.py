@@ -109,8 +109,8 @@ PAGES = Exercise(
     title=Text("Straight into the paged cache", "直接写进分页缓存"),
     hints=(
         Text(
-            "A slot is a number over the whole cache. Lesson 06 took it apart: which block, and which place in it?",
-            "槽位是整个缓存里的统一编号。第六课把它拆开过：在哪一块，块内第几个位置？",
+            "A slot is a number over the whole cache. Take it apart: which block, and which place in it?",
+            "槽位是整个缓存里的统一编号。把它拆开：在哪一块，块内第几个位置？",
         ),
         Text(
             "`slot // block_size` is the block, `slot % block_size` the place. Each has its own stride, because blocks "
