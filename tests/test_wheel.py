@@ -238,7 +238,11 @@ def test_a_setup_cell_that_finds_nothing_stops_the_notebook_with_one_bilingual_l
         run_notebook(colab, notebook, folder)
     shown = str(stopped.value).rsplit("------------------\n", 1)[1].strip()  # nbclient puts the cell's source before it
     assert shown.count("\n") == 0
-    assert "fp8lab-999.0-py3-none-any.whl, beside this notebook" in shown and "restart the kernel" in shown and "重启内核" in shown
+    assert (
+        "fp8lab-999.0-py3-none-any.whl, beside this notebook" in shown
+        and "restart the kernel" in shown
+        and "重启内核" in shown
+    )
     assert freeze(colab) == before
 
 
