@@ -48,7 +48,7 @@ def make_class(root):
 def classroom(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
     make_class(folder / "submissions")
-    grades = graded(folder / "submissions", folder / "out")
+    grades = graded(folder / "submissions", folder / "out", gate=False)  # to see what becomes of a kernel that is ended
     table = rows(folder / "out" / "grades.csv")
     return SimpleNamespace(
         grades=grades,
@@ -185,8 +185,22 @@ def test_without_a_sandbox_marks_are_the_same(classroom, tmp_path):
         path = classroom.root / student / "01_decode.ipynb"
         (tmp_path / "in" / student).mkdir(parents=True)
         (tmp_path / "in" / student / path.name).write_bytes(path.read_bytes())
-    graded(tmp_path / "in", tmp_path / "out", sandbox=False)
+    graded(tmp_path / "in", tmp_path / "out", sandbox=False, gate=False)
     table = rows(tmp_path / "out" / "grades.csv")
     assert {student: verdicts(table, student) for student in ("ieee", "exits")} == {
         student: EXPECTED[student] for student in ("ieee", "exits")
     }
+
+
+def test_an_answer_that_reaches_beyond_is_not_run_and_costs_only_its_own_points(classroom, tmp_path):
+    path = classroom.root / "exits" / "01_decode.ipynb"
+    (tmp_path / "in" / "exits").mkdir(parents=True)
+    (tmp_path / "in" / "exits" / path.name).write_bytes(path.read_bytes())
+    grades = graded(tmp_path / "in", tmp_path / "out")
+    assert grades.entries[0].report.kernels == 1
+    table = rows(tmp_path / "out" / "grades.csv")
+    assert verdicts(table, "exits") == {**PASSED, "1.6": "rejected"}
+    assert next(row["note"] for row in table if row["exercise"] == "1.6").startswith(
+        "not run: it uses import os, os._exit, which no answer needs"
+    )
+    assert "`import os`" in (tmp_path / "out" / "feedback" / "exits.md").read_text(encoding="utf-8")
