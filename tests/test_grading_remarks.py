@@ -75,7 +75,7 @@ def test_layouts_and_ends_of_kernels_have_theirs():
     for shown in layouts.SHOWN.values():
         assert CHINESE.search(translated(f"week1.zip: {shown}: 1 file, 12 learners", "zh"))
     for _, note, _ in words.STOPPED.values():
-        assert CHINESE.search(translated(note.format(timeout=0.5), "zh"))
+        assert CHINESE.search(translated(note.format(timeout=0.5, together=1.5), "zh"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ lms        what learning platforms import     remarks                     what i
 
 EVIDENCE_MIME = "application/vnd.fp8lab.evidence+json"  # of what a driver cell displays
 MARKS_FOLDER = ".fp8lab-grade"  # in the folder that marks are written to: what has been graded
+NO_TIME = "no time left"  # status of a cell when all cells of the learner together have used up their time
 PREPARE = "prepare"  # name of the first cell of an assembled notebook
 SETTINGS = "FP8LAB_GRADING_RUN"  # environment variable: the file that configures plugin.py
 PLUGINS = ("fp8lab.grading.lean", "nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own

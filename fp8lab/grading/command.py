@@ -63,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=positive_int, metavar="N", help="notebooks at a time (default: one per core)")
     parser.add_argument(
-        "--timeout", type=seconds, default=DEFAULT_TIMEOUT, metavar="S", help="seconds per cell (default: %(default)g)"
+        "--timeout",
+        type=seconds,
+        default=DEFAULT_TIMEOUT,
+        metavar="S",
+        help="seconds per cell, and three times that per notebook (default: %(default)g)",
     )
     parser.add_argument(
         "--report-lang",

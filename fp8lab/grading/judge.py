@@ -76,6 +76,7 @@ class _Grading:
         self.raised: dict[str, Evidence] = {}  # of exercises that stopped inside one that they call
         self.remarks: dict[str, tuple[str, ...]] = {}  # by key, of the answer's behaviour
         self.kernels = 0
+        self.seconds = 0.0  # that the learner's cells took
 
     def marks(self) -> dict[str, Mark]:
         """A mark for every exercise of the lesson, in order of their keys, whatever the notebook holds."""
@@ -90,8 +91,9 @@ class _Grading:
         return {key: self._described(mark) for key, mark in marks.items()}
 
     def _observe(self, plan: Plan) -> Observed:
-        observed = observe(plan, self.ground)
+        observed = observe(plan, self.ground, self.seconds)
         self.kernels += observed.kernels
+        self.seconds += observed.seconds
         return observed
 
     def _described(self, mark: Mark) -> Mark:

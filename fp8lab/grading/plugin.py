@@ -19,7 +19,7 @@ from typing import Any
 import nbval.plugin
 import pytest
 
-from fp8lab.grading import EVIDENCE_MIME, PREPARE, SETTINGS
+from fp8lab.grading import EVIDENCE_MIME, NO_TIME, PREPARE, SETTINGS
 from fp8lab.grading.kernel import KernelStopped, WatchedKernel
 from fp8lab.grading.launch import Launch
 from fp8lab.grading.provisioner import use
@@ -46,9 +46,16 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 
 
 def pytest_runtest_setup(item: Any) -> None:
-    """Our own first cell imports torch, and waits for as long as a busy machine takes; the learner's cells do not."""
+    """Our own first cell imports torch, and waits for as long as a busy machine takes; the learner's cells do not, and
+    have `left` seconds together."""
     first = item.cell.metadata["fp8lab"]["cell"] == PREPARE
-    WatchedKernel.cell_timeout = _settings["start_timeout"] if first else _settings["cell_timeout"]
+    seconds = _settings["start_timeout"] if first else _settings["cell_timeout"]
+    WatchedKernel.cell_timeout = min(seconds, max(_settings["left"], 0.0)) if _is_theirs(item) else seconds
+
+
+def _is_theirs(item: Any) -> bool:
+    """Whether a cell runs code of the learner's."""
+    return item.cell.metadata["fp8lab"]["role"] in ("answer", "driver")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -63,7 +70,11 @@ def pytest_runtest_makereport(item: Any, call: pytest.CallInfo) -> Any:
     status = "ran"
     if problem is not None:
         status = problem.kind if isinstance(problem, KernelStopped) else f"{type(problem).__name__} in the grader"
+        if status == "timeout" and WatchedKernel.cell_timeout < _settings["cell_timeout"]:
+            status = NO_TIME
         item.session.shouldstop = status
+    if _is_theirs(item):
+        _settings["left"] -= call.duration
     _write({**_event(item), "status": status, "seconds": round(call.duration, 3)})
 
 

@@ -120,7 +120,10 @@ PHRASES = (
     ),
     # answers
     Text("took more than {count} s", "运行超过 {count} 秒"),
-    Text("not run: other exercises used up the time of this notebook", "没有运行：本笔记本的其他练习用完了时间"),
+    Text(
+        "not finished: the answers of this notebook together took more than {count} s",
+        "没有运行完：这份笔记本的答案合计用时超过 {count} 秒",
+    ),
     Text("the kernel died", "内核已退出"),
     Text("used more than {count} GiB of memory", "占用内存超过 {count} GiB"),
     Text("started more than {count} processes", "启动了超过 {count} 个进程"),

@@ -1,7 +1,8 @@
 """Run an assembled notebook under pytest and nbval, in a process of its own, until every key has been driven.
 
 A cell that ends the kernel, or outlives its time, costs its own exercise: the rest is run again in a fresh kernel
-without it. pytest runs in an empty folder with an environment, configuration and plugins of ours alone.
+without it, for as long as the time of the whole notebook lasts. pytest runs in an empty folder with an environment,
+configuration and plugins of ours alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fp8lab.grading import PLUGINS, PREPARE
+from fp8lab.grading import NO_TIME, PLUGINS, PREPARE
 from fp8lab.grading.assemble import Assembled, Plan, assemble
 from fp8lab.grading.launch import kernel_launch
 from fp8lab.grading.places import new_folder
@@ -25,7 +26,7 @@ from fp8lab.grading.view import lesson_view
 from fp8lab.grading.warm import Copy, TemplateLost, templates
 
 START_SECONDS = 60  # for pytest and a kernel to start on a busy machine
-SPARE_CELLS = 3  # cells that may use up their time beside one for every key
+TOGETHER = 3  # times the time of one cell: what the learner's cells of a notebook may take, all kernels together
 
 
 class InfrastructureError(RuntimeError):
@@ -52,26 +53,31 @@ class Shown:
 
 @dataclass
 class Observed:
-    """All that a plan showed: by key what its driver did, by exercise cell what its own code raised."""
+    """All that a plan showed: by key what its driver did, by exercise cell what its own code raised; and the seconds
+    that the learner's cells took."""
 
     shown: dict[str, Shown] = field(default_factory=dict)
     raised: dict[str, tuple[str, str]] = field(default_factory=dict)
     kernels: int = 0
+    seconds: float = 0.0
 
 
-def observe(plan: Plan, ground: Ground) -> Observed:
-    """Run `plan` with as many kernels as it takes. InfrastructureError when none comes up."""
+def observe(plan: Plan, ground: Ground, spent: float = 0.0) -> Observed:
+    """Run `plan` with as many kernels as it takes. InfrastructureError when none comes up.
+
+    spent: seconds that the learner's cells of the notebook have taken before, of TOGETHER * ground.timeout.
+    """
     observed = Observed()
     waiting = list(plan.drive)
     without: set[str] = set()
-    stop = time.monotonic() + START_SECONDS + ground.timeout * (len(waiting) + SPARE_CELLS)
+    stop = time.monotonic() + 2 * START_SECONDS + TOGETHER * ground.timeout  # our own cells take time, too
     while waiting:
-        left = stop - time.monotonic()
+        left = min(TOGETHER * ground.timeout - spent - observed.seconds, stop - time.monotonic())
         if left <= 0:
-            observed.shown.update({key: Shown("no time left") for key in waiting})
+            observed.shown.update({key: Shown(NO_TIME) for key in waiting})
             break
         assembled = assemble(plan, tuple(waiting), frozenset(without))
-        events = run_notebook(assembled, ground, START_SECONDS + left)
+        events = run_notebook(assembled, ground, left)
         observed.kernels += 1
         culprit = _take(events, assembled, observed)
         _after(culprit, plan, assembled, observed, without)
@@ -91,6 +97,8 @@ def _take(events: list[dict[str, Any]], assembled: Assembled, observed: Observed
             observed.shown[key] = Shown(status, nonce, tuple(event["evidence"]), error)
         elif name in assembled.answers and error:
             observed.raised[assembled.answers[name]] = error
+        if name in assembled.drivers or name in assembled.answers:
+            observed.seconds += event["seconds"]
         if status != "ran":
             return name, status
     names = [cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"]]
@@ -135,8 +143,12 @@ def _answer_before(name: str, assembled: Assembled) -> str:
     return earlier[-1]
 
 
-def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[dict[str, Any]]:
-    """One pytest, one kernel: the events of the cells that ran, in order. InfrastructureError without a kernel."""
+def run_notebook(assembled: Assembled, ground: Ground, left: float) -> list[dict[str, Any]]:
+    """One pytest, one kernel: the events of the cells that ran, in order. InfrastructureError without a kernel.
+
+    left: seconds for all cells of the learner.
+    """
+    seconds = 2 * START_SECONDS + left
     here = ready(ground.sandbox)
     base = new_folder()
     try:
@@ -150,6 +162,7 @@ def run_notebook(assembled: Assembled, ground: Ground, seconds: float) -> list[d
             "events": str(events),
             "start_timeout": START_SECONDS,
             "cell_timeout": ground.timeout,
+            "left": left,
         }
         (control / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         (control / "grading.ipynb").write_text(json.dumps(assembled.notebook), encoding="utf-8")

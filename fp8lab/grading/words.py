@@ -8,8 +8,10 @@ from fp8lab.course.exercise import Exercise, Result
 from fp8lab.course.feedback import explain
 from fp8lab.course.gate import GATED
 from fp8lab.course.text import Text
+from fp8lab.grading import NO_TIME
 from fp8lab.grading.launch import MEMORY, PROCESSES
 from fp8lab.grading.remarks import translated
+from fp8lab.grading.run import TOGETHER
 from fp8lab.grading.seal import REFUSED
 from fp8lab.grading.verdict import FROM_STATE, Mark
 
@@ -23,12 +25,12 @@ STOPPED = {  # how a kernel was stopped -> verdict, the instructor's words, the 
         "took more than {timeout:g} s",
         Text("It ran for more than {timeout:g} s and was stopped.", "运行超过 {timeout:g} 秒，已被中止。"),
     ),
-    "no time left": (
+    NO_TIME: (
         "timeout",
-        "not run: other exercises used up the time of this notebook",
+        "not finished: the answers of this notebook together took more than {together:g} s",
         Text(
-            "It was not run: other exercises of this notebook used up its time.",
-            "没有运行：本笔记本的其他练习用完了时间。",
+            "It was not finished: the answers of this notebook together took more than {together:g} s.",
+            "没有运行完：这份笔记本的答案合计用时超过了 {together:g} 秒。",
         ),
     ),
     "crashed": (
@@ -91,7 +93,8 @@ def _closed(kind: str, message: str) -> Text | None:
 def stopped_mark(exercise: Exercise, status: str, timeout: float, lang: str) -> Mark:
     """The kernel had to be stopped, or stopped itself."""
     verdict, note, text = STOPPED.get(status, STOPPED["crashed"])
-    return _mark(exercise, verdict, lang, note.format(timeout=timeout), [text.format(timeout=timeout).get(lang)])
+    seconds = {"timeout": timeout, "together": TOGETHER * timeout}
+    return _mark(exercise, verdict, lang, note.format(**seconds), [text.format(**seconds).get(lang)])
 
 
 def result_mark(exercise: Exercise, result: Result, lang: str) -> Mark:
