@@ -939,24 +939,4 @@ def _archive(folder: Path) -> None:
             archive.writestr(name, empty)
 
 
-OPEN = {
-    "frame_codec",
-    "traceback_codec",
-    "generator_codec",
-    "inspect_codec",
-    "printed_codec",
-    "collected_codec",
-    "names_of_codecs",
-    "seed_of_decoders",
-    "facts_by_frame",
-    "facts_by_collector",
-    "driver_replaced",
-    "tensor_item_lies",
-    "collected_value",
-    "collected_classify",
-    "driver_imports_codec",
-    "codec_in_another_process",
-    "source_of_the_formats",
-    "guard_told_to_open",
-    "guard_replaced",
-}
+OPEN: set[str] = set()

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from attacks_blind import ATTACKS, HONEST, OPEN, notebook, write
+from grading_class import graded, rows, sandbox_problem
 
 CONTROL, VICTIM = "zz_control", "zz_victim"  # after the attacks in the alphabet, so that what these leave is there
 
@@ -47,6 +48,35 @@ def marks(root, lacking, tmp_path_factory):
 def test_an_attack_gains_nothing(attack, marks):
     gained = {key: marks[attack.name, key] for key in attack.keys}
     assert gained == dict.fromkeys(attack.keys, 0)
+
+
+INSIDE = (  # what these are after is not in a kernel: they gain nothing even if nobody looks at their source
+    *("frame_codec", "traceback_codec", "generator_codec", "inspect_codec", "printed_codec", "collected_codec"),
+    *("names_of_codecs", "seed_of_decoders", "facts_by_frame", "facts_by_collector", "driver_replaced"),
+    *("tensor_item_lies", "collected_value", "collected_classify", "driver_imports_codec", "codec_in_another_process"),
+    *("source_of_the_codec", "source_of_the_formats", "guard_told_to_open", "guard_replaced", "import_codec"),
+)
+
+
+@pytest.fixture(scope="module")
+def without_gate(lacking, tmp_path_factory):
+    """The rows of these attacks, run as they are."""
+    if sandbox_problem():
+        lacking(f"needs a sandbox: {sandbox_problem()}")
+    folder, out = tmp_path_factory.mktemp("open"), tmp_path_factory.mktemp("marks")
+    for attack in ATTACKS:
+        if attack.name in INSIDE:
+            (folder / attack.name).mkdir()
+            attack.build(folder / attack.name)
+    assert graded(folder, out, timeout=10.0, gate=False).broken == ()
+    return {(row["student"], row["exercise"]): row for row in rows(out / "grades.csv")}
+
+
+@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack.name in INSIDE], ids=lambda a: a.name)
+def test_what_an_attack_is_after_is_not_there(attack, without_gate):
+    for key in attack.keys:
+        row = without_gate[attack.name, key]
+        assert float(row["points"]) == 0 and row["verdict"] in ("wrong", "error"), row
 
 
 def test_honest_work_among_the_attacks_keeps_its_points(marks):
