@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,12 @@ def table_codec(name: str, values: Sequence[float], right: bool = False, choose:
 
 
 def right_values() -> list[float]:
-    return [value(code, E4M3FN) for code in range(256)]
+    return list(_right_values())
+
+
+@cache
+def _right_values() -> tuple[float, ...]:
+    return tuple(value(code, E4M3FN) for code in range(256))
 
 
 def mirrored(half: Sequence[float]) -> list[float]:

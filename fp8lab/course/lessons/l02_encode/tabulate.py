@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 INF, MINUS_INF = math.inf, -math.inf
@@ -22,21 +23,29 @@ class Table(NamedTuple):
 def tabulate(encode: Callable[[float], Any], points: Iterable[float]) -> Table:
     """The table of `encode`, whose code may change at each of `points`, right behind it, and once between two of them.
 
-    points: floats; infinities, zero and the ends of float64 are looked at anyway.
+    points: floats, no NaN; infinities, zero and the ends of float64 are looked at anyway.
 
     >>> tabulate(lambda x: 0x7F if x != x else int(x > 1.5) | (0x80 if math.copysign(1, x) < 0 else 0), [1.0, 2.0])
     Table(edges=(0.0, 1.5000000000000002), codes=(128, 0, 1), nan=127, minus_zero=128)
     """
-    places = {position(x) for x in points if x == x} | {position(x) for x in (0.0, MINUS_INF, INF)}
-    probes = sorted({near for place in places for near in (place - 1, place, place + 1) if abs(near) <= LAST})
-    edges, codes = [], [int(encode(number(probes[0])))]
-    for left, right in zip(probes, probes[1:]):
-        ahead = int(encode(number(right)))
+    (left, lowest), *probes = _probes(frozenset(points))
+    edges, codes = [], [int(encode(lowest))]
+    for right, x in probes:
+        ahead = int(encode(x))
         while codes[-1] != ahead:  # where does it leave the code it has? that place may have a third code
             left = _last_with(encode, codes[-1], left, right)
             edges.append(number(left + 1))
             codes.append(int(encode(edges[-1])))
+        left = right
     return Table(tuple(edges), tuple(codes), int(encode(math.nan)), int(encode(-0.0)))
+
+
+@lru_cache(maxsize=32)
+def _probes(points: frozenset[float]) -> list[tuple[int, float]]:
+    """The points and both neighbours of each, as positions and as numbers, from the lowest."""
+    places = {position(x) for x in (*points, 0.0, MINUS_INF, INF)}
+    near = sorted({place + step for place in places for step in (-1, 0, 1)})
+    return [(place, number(place)) for place in near if abs(place) <= LAST]
 
 
 def _last_with(encode: Callable[[float], Any], code: int, left: int, right: int) -> int:
