@@ -3,6 +3,7 @@
 intake     a folder -> submissions            notebook, harvest, pycode   a file -> the exercise cells in it
 assemble   our notebook around their cells    run, plugin, kernel         nbval executes it
 launch     what a kernel may see and use      inside, seal, given, view   the half that runs beside the learner's code
+seeds, parcel   what a kernel is given: a seed of its own, or inputs without the way they were made
 forking, join, template, pytests   processes that are copies   ready, warm, sandboxed, provisioner   who asks for them
 watch      what a kernel uses                 places                      temporary folders, also after kill -9
 judge      evidence -> marks                  batch, cache, report        a class -> tables and feedback
