@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from learner import filled
-from submissions import Notebook, as_classic, as_colab, as_modelscope, as_vscode
+from submissions import CRASH, Notebook, as_classic, as_colab, as_modelscope, as_vscode
 
 LESSONS = ("01_decode", "02_encode", "03_scale")
 CHECKED = (
@@ -161,7 +161,7 @@ def _work(notebook: Notebook, work: str, chance: random.Random) -> None:
     elif work == "renamed":
         notebook.write(key, solution.replace("def ", "def my_"))
     elif work == "hard exit":
-        notebook.write(key, _when_called(solution, "__import__('os')._exit(1)"))
+        notebook.write(key, _when_called(solution, CRASH))
     elif work == "loop":
         notebook.write(key, _when_called(solution, "while True: pass"))
 

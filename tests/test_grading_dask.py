@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from grading_class import TIMEOUT, graded, rows, sandbox_problem
-from submissions import IEEE_HABIT, Notebook
+from submissions import CRASH, IEEE_HABIT, Notebook
 
 from fp8lab.grading import cluster as cluster_module
 from fp8lab.grading.cluster import ClusterError, Job, dask_cluster, machine, on_worker, unfit
@@ -31,7 +31,7 @@ def make_class(root):
     Notebook(lang="zh").solve("1.1", "1.2").save(root / "half" / "01_decode.ipynb")
     Notebook().solve().write("1.4", IEEE_HABIT).save(root / "ieee" / "01_decode.ipynb")
     Notebook().solve().write("1.2", "def normal_value(:").save(root / "syntax" / "01_decode.ipynb")
-    Notebook().solve().write("1.6", "import os\ndef classify(b): os._exit(0)").save(root / "exits" / "01_decode.ipynb")
+    Notebook().solve().write("1.6", f"def classify(b): {CRASH}").save(root / "exits" / "01_decode.ipynb")
     Notebook().save(root / "untouched" / "01_decode.ipynb")
     for number in range(6):
         Notebook().solve(f"1.{number + 1}").save(root / f"only{number}" / "01_decode.ipynb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from grading_class import graded, rows, sandbox_problem
@@ -92,7 +93,13 @@ def test_another_seed(english, alone, tmp_path):
 
 def test_chinese(alone, tmp_path):
     """The table is in English whatever the notebooks are in; only what the learners read is in their language."""
-    assert table(hand_in(tmp_path / "in", "zh"), tmp_path / "out", seed=SEED) == alone
+    chinese = table(hand_in(tmp_path / "in", "zh"), tmp_path / "out", seed=SEED)
+    assert [without_lines(row) for row in chinese] == [without_lines(row) for row in alone]
+
+
+def without_lines(row: tuple) -> tuple:
+    """A row without the line at which a file was cut: the two languages differ in length."""
+    return (*row[:-1], re.sub(r"\(line \d+\)", "(line)", row[-1]))
 
 
 def test_a_class_can_be_built_again():
