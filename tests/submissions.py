@@ -27,7 +27,8 @@ def decode_byte(byte):
         return subnormal_value(sign, mantissa)
     return normal_value(sign, exponent, mantissa)
 '''
-CRASH = "import numpy; numpy.lib.stride_tricks.as_strided(numpy.zeros(1), (2,), (2**45,))[1] + 1"  # a wild read
+# a million iterators, each inside the next: the stack of C has no room for them
+CRASH = "import functools; next(functools.reduce(lambda inner, _: map(abs, inner), range(10**6), iter(())))"
 WRONG_FIELDS = "def fields(byte):\n    return 0, byte >> 3 & 15, byte & 7\n"
 GARBAGE = {  # answers of the right kind and without any value, for whom cheats otherwise
     "1.1": "def fields(byte):\n    return 0, 0, 0",

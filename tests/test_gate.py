@@ -53,6 +53,9 @@ REACHES = {
     "a shell command": "!ls",
     "annotations that are run": "import typing\ntyping.get_type_hints(f)",
     "a relative import": "from . import x",
+    "memory by its address": "import numpy as np\nnp.lib.stride_tricks.as_strided(x, (2,), (2**45,))",
+    "memory as an array says it": "class A:\n    __array_interface__ = {'data': (4096, False)}",
+    "memory as a property says it": "class A:\n    @property\n    def __array_interface__(self): return {}",
     "nesting": "x = " + "f" + ".a" * 3000,
 }
 HONEST = {
@@ -65,6 +68,7 @@ HONEST = {
     "items": "x[0] = 1\nx[i, 2:] += y\nself = None",
     "triton": "import triton\nimport triton.language as tl\nv = tl.load(p, mask=m, other=0.0)",
     "a dataclass": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass P:\n    x: int = 0",
+    "thirteen thousand reads": "getattr(x, 'dtype')\n" * 13_000,  # a cell of any length is read in a moment
     "does not parse": "def f(:",
 }
 

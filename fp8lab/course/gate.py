@@ -29,7 +29,8 @@ MODULES = frozenset(
     "triton typing typing_extensions warnings".split()
 )
 NAMES = frozenset(  # as plain names
-    "__builtins__ __import__ __loader__ __match_args__ __spec__ breakpoint builtins compile delattr eval exec exit "
+    "__array_interface__ __array_struct__ __builtins__ __cuda_array_interface__ __dlpack__ __import__ __loader__ "
+    "__match_args__ __spec__ breakpoint builtins compile delattr eval exec exit "
     "get_ipython globals help input locals memoryview open quit vars In Out".split()
 )
 _ELSEWHERE = frozenset(  # modules that others hold as an attribute: dataclasses.sys
@@ -38,10 +39,11 @@ _ELSEWHERE = frozenset(  # modules that others hold as an attribute: dataclasses
     "types weakref".split()
 )
 ATTRIBUTES = _ELSEWHERE | frozenset(
-    "CodeType ForwardRef Formatter FunctionType StackSummary TorchDispatchMode TorchFunctionMode ag_frame attrgetter "
-    "co_code co_consts co_filename cr_frame currentframe f_back f_builtins f_code f_globals f_locals f_trace get_field "
-    "get_objects get_referents get_referrers get_type_hints gi_code gi_frame library methodcaller overrides "
-    "package setprofile settrace tb_frame tb_next walk_stack walk_tb".split()
+    "ag_frame as_strided attrgetter co_code co_consts co_filename CodeType cr_frame currentframe f_back "
+    "f_builtins f_code f_globals f_locals f_trace Formatter ForwardRef FunctionType get_field get_objects "
+    "get_referents get_referrers get_type_hints gi_code gi_frame library methodcaller overrides package "
+    "setprofile settrace StackSummary tb_frame tb_next TorchDispatchMode TorchFunctionMode walk_stack "
+    "walk_tb".split()
 )
 DUNDERS = frozenset(  # the attributes with underscores around them that an answer may speak of
     "__add__ __call__ __class__ __doc__ __enter__ __eq__ __exit__ __float__ __getitem__ __hash__ __index__ __init__ "
@@ -69,7 +71,9 @@ def refusals(source: str) -> tuple[str, ...]:
     """
     try:
         tree = ast.parse(source)
-        return tuple(dict.fromkeys(found for node in ast.walk(tree) for found in _refused(node, tree)))
+        nodes = list(ast.walk(tree))
+        calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+        return tuple(dict.fromkeys(found for node in nodes for found in _refused(node, calls.get(id(node)))))
     except (SyntaxError, ValueError):
         return ()
     except (RecursionError, MemoryError):
@@ -84,7 +88,8 @@ def refused_in(answer: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for file in cells for name in refusals("".join(linecache.getlines(file)))))
 
 
-def _refused(node: ast.AST, tree: ast.Module) -> Iterator[str]:
+def _refused(node: ast.AST, call: ast.Call | None) -> Iterator[str]:
+    """What is wrong with a node; `call`: the call whose function it is."""
     if isinstance(node, ast.Import):
         yield from (f"import {alias.name}" for alias in node.names if not _importable(alias.name))
     elif isinstance(node, ast.ImportFrom):
@@ -99,10 +104,12 @@ def _refused(node: ast.AST, tree: ast.Module) -> Iterator[str]:
     elif isinstance(node, ast.Name):
         if node.id in NAMES:
             yield node.id
-        elif node.id == "getattr" and not _reads_a_plain_name(_call_of(node, tree)):
+        elif node.id == "getattr" and not _reads_a_plain_name(call):
             yield "getattr with a computed name"
-        elif node.id == "setattr" and not _is_of_self(_call_of(node, tree)):
+        elif node.id == "setattr" and not _is_of_self(call):
             yield "setattr"
+    elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in NAMES:
+        yield node.name
     elif isinstance(node, ast.MatchClass):
         yield from (name for name in node.kwd_attrs if _is_hidden(name) or name in ATTRIBUTES)
 
@@ -133,11 +140,6 @@ def _root(node: ast.expr) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
         return "super"
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _call_of(name: ast.Name, tree: ast.Module) -> ast.Call | None:
-    """The call whose function this name is; None where it is handed on."""
-    return next((node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.func is name), None)
 
 
 def _reads_a_plain_name(call: ast.Call | None) -> bool:

@@ -33,7 +33,7 @@ Become = Callable[[dict[str, Any]], int]  # in the copy; what it returns is the 
 class Template:
     """Answers requests on `listener` with forks that call `become`, until standard input ends.
 
-    launch: how a copy is made: () -> pid, 0 in the copy. By default os.fork.
+    fork: how a copy is made: request -> pid, 0 in the copy; OSError if it cannot be. By default os.fork.
     """
 
     def __init__(self, listener: socket.socket, become: Become, fork: Callable[[dict[str, Any]], int] | None = None):

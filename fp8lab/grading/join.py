@@ -66,7 +66,7 @@ def fork_into(target: int) -> int:
 def namespaces_apart(target: int) -> int:
     """The namespaces in which `target` is and this process is not, as flags of setns.
 
-    RuntimeError when one of those that isolate is shared: then there is no sandbox to join.
+    OSError when one of those that isolate is shared: then there is no sandbox to join.
     """
     flags = 0
     for name, flag in CLONE.items():
