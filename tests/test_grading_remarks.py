@@ -11,8 +11,8 @@ from report_reader import report
 
 from fp8lab.course.text import Text
 from fp8lab.grading import layouts, words
+from fp8lab.grading.overview import Trouble
 from fp8lab.grading.remarks import LONGEST, PHRASES, counted, translated
-from fp8lab.grading.report_page import Trouble
 
 MODULES = ("archive", "batch", "intake", "jobs", "judge", "looking", "notebook", "sorting", "source")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

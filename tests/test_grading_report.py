@@ -11,7 +11,7 @@ from report_reader import flag_table, mixed_class, report
 
 from fp8lab.course.registry import lesson_exercises
 from fp8lab.grading.fingerprint import Fingerprint
-from fp8lab.grading.report import Trouble
+from fp8lab.grading.overview import Trouble
 from fp8lab.grading.report_page import MOST_FLAGS
 from fp8lab.grading.review import KINDS
 

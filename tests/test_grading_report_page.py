@@ -11,8 +11,9 @@ from browser import chromium_path
 from made_up_class import LESSON, entry
 from report_reader import Page, flag_table, mixed_class, report
 
+from fp8lab.grading.overview import Trouble
 from fp8lab.grading.pictures import COLOURS, STACK
-from fp8lab.grading.report import Trouble, write_reports
+from fp8lab.grading.report import write_reports
 from fp8lab.grading.report_page import MOST_LEARNERS
 from fp8lab.grading.verdict import VERDICTS, Entry
 

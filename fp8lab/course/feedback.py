@@ -71,7 +71,7 @@ class Feedback:
 
     def _repr_html_(self) -> str:
         colour = COLOURS[self.state]
-        body = "".join(f'<div style="margin:2px 0 0 1.6em">{_inline_code(line)}</div>' for line in self.lines)
+        body = "".join(f'<div style="margin:2px 0 0 1.6em">{inline_code(line)}</div>' for line in self.lines)
         return (
             f'<div style="border-left:4px solid {colour};padding:4px 10px;line-height:1.5">'
             f'<div><b style="color:{colour}">{MARKS[self.state]} {html.escape(self.heading)}</b> '
@@ -79,7 +79,7 @@ class Feedback:
         )
 
 
-def _inline_code(line: str) -> str:
+def inline_code(line: str) -> str:
     """HTML of a line in which `backticks` mark code."""
     pieces = html.escape(line).split("`")
     return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))

@@ -16,8 +16,9 @@ from fp8lab.grading.jobs import Jobs, Progress, default_workers, run_jobs
 from fp8lab.grading.judge import absent, refused
 from fp8lab.grading.launch import require_sandbox
 from fp8lab.grading.notebook import Unreadable
+from fp8lab.grading.overview import Trouble
 from fp8lab.grading.remarks import counted, translated
-from fp8lab.grading.report import About, Trouble, write_reports
+from fp8lab.grading.report import About, write_reports
 from fp8lab.grading.roster import Roster, read_roster
 from fp8lab.grading.run import Ground
 from fp8lab.grading.verdict import Entry

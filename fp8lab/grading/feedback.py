@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fp8lab.course.feedback import COLOURS
+from fp8lab.course.feedback import COLOURS, inline_code
 from fp8lab.course.text import Text
 from fp8lab.grading.overview import lesson_title
 from fp8lab.grading.remarks import translated
@@ -95,7 +95,7 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
         body.append(f"<h2>{html.escape(_heading(entry))}</h2>")
         body += [f'<p class="quiet">{html.escape(line)}</p>' for line in _about(entry)]
         once = _said_once(entry)
-        body += [f"<p>{_code_html(line)}</p>" for line in once.values()]
+        body += [f"<p>{inline_code(line)}</p>" for line in once.values()]
         body += [
             _section(mark, entry.report.lang, () if _lines(mark) in once else _lines(mark)) for mark in _shown(entry)
         ]
@@ -109,7 +109,7 @@ def html_page(student: str, entries: Sequence[Entry]) -> str:
 def _section(mark: Mark, lang: str, told: tuple[str, ...]) -> str:
     colour = COLOURS.get({"passed": "right", "timeout": "error", "crashed": "error"}.get(mark.verdict, mark.verdict))
     sign, verdict = MARKS.get(mark.verdict, "✗"), SHOWN[mark.verdict].get(lang)
-    lines = "".join(f"<p>{_code_html(line)}</p>" for line in told)
+    lines = "".join(f"<p>{inline_code(line)}</p>" for line in told)
     return (
         f'<section style="--c:{colour or COLOURS["not_attempted"]}"><h3><b>{sign} {html.escape(verdict)}</b> '
         f"{mark.key} {html.escape(mark.title)} ({mark.points}/{mark.max_points})</h3>{lines}</section>"
@@ -186,8 +186,3 @@ def _marked(line: str) -> str:
     if len(pieces) % 2 == 0:  # an odd backtick, out of somebody's error message
         return _plain(line)
     return "".join(f"`{piece}`" if number % 2 else _plain(piece) for number, piece in enumerate(pieces) if piece)
-
-
-def _code_html(line: str) -> str:
-    pieces = html.escape(line).split("`")
-    return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))

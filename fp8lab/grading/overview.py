@@ -20,6 +20,19 @@ STOPPED = ("timeout", "crashed")
 
 
 @dataclass(frozen=True)
+class Trouble:
+    """Files that did not become marks.
+
+    broken   (path, reason) where the grader failed        strange  names of files that are no notebooks
+    remarks  what else was said about the submissions
+    """
+
+    broken: tuple[tuple[str, str], ...] = ()
+    strange: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Score:
     """Points of one learner in one lesson. state: "graded", "missing" (not handed in), "unreadable". late: it was."""
 

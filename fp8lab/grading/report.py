@@ -23,8 +23,8 @@ from fp8lab.grading.cache import write_atomically
 from fp8lab.grading.feedback import file_names, html_page, markdown_page
 from fp8lab.grading.layouts import Who
 from fp8lab.grading.lms import lms_files, write_lms
-from fp8lab.grading.overview import overview
-from fp8lab.grading.report_page import Trouble, report_page
+from fp8lab.grading.overview import Trouble, overview
+from fp8lab.grading.report_page import report_page
 from fp8lab.grading.review import flag_rows, flags
 from fp8lab.grading.spreadsheet import to_csv, write_table
 from fp8lab.grading.verdict import VERDICTS, Entry

@@ -9,13 +9,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
 from fp8lab import __version__
+from fp8lab.course.feedback import inline_code
 from fp8lab.course.text import known_language
-from fp8lab.grading.overview import Overview, Score, Seen, histogram, lesson_percents, middle
+from fp8lab.grading.overview import Overview, Score, Seen, Trouble, histogram, lesson_percents, middle
 from fp8lab.grading.pictures import counts_list, histogram_svg, legend, stacked_bar
 from fp8lab.grading.remarks import NOT_LISTED, translated
 from fp8lab.grading.report_style import SCRIPT, STYLE, policy
@@ -31,19 +31,6 @@ MOST_FOLDED = 300
 MOST_NAMES = 12  # in a line
 MOST_TEXT = 300  # characters of anything that comes from a file; of a name, a third
 MISSING, UNREADABLE = "–", "✗"
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """Files that did not become marks.
-
-    broken   (path, reason) where the grader failed        strange  names of files that are no notebooks
-    remarks  what else was said about the submissions
-    """
-
-    broken: tuple[tuple[str, str], ...] = ()
-    strange: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 def report_page(
@@ -153,7 +140,7 @@ class _Page:
             return self._section("misconceptions", self.say("no_misconceptions"))
         rows = []
         for one in seen:
-            explain = f"<br>{_code(one.explain.get(self.lang))}" if one.explain else ""
+            explain = f"<br>{inline_code(one.explain.get(self.lang))}" if one.explain else ""
             rows.append(
                 f'<tr><td class="n">{one.count}<td class="key">{clean(one.key)}'
                 f"<td><b>{clean(one.title.get(self.lang))}</b>{explain}"
@@ -298,9 +285,3 @@ def _table(
     cells = "".join(f'<th scope="col"{f" class={c}" if c else ""}>{name}' for name, c in zip(names, classes))
     opening = f'<div class="wide"><table class="{kind}"{options}><thead><tr>{cells}</thead><tbody>'
     return "\n".join([opening, *rows, "</tbody></table></div>"])
-
-
-def _code(text: str) -> str:
-    """Our own prose, in which `backticks` mark code."""
-    pieces = html.escape(text).split("`")
-    return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
