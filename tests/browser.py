@@ -25,6 +25,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from tools import lacking
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_FLAGS = [
@@ -34,18 +35,10 @@ CHROMIUM_FLAGS = [
 START_SECONDS, RUN_SECONDS = 60, 180
 
 
-def require(condition: object, what: str) -> None:
-    """Skip with what to install; under CI=true fail instead."""
-    if condition:
-        return
-    if os.environ.get("CI", "").lower() == "true":
-        pytest.fail(f"{what} (CI=true: a missing tool is a failure)")
-    pytest.skip(what)
-
-
 def chromium_path() -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    require(found, "no Chromium on the PATH; install it: apt-get install chromium")
+    if not found:
+        lacking("no Chromium on the PATH; install it: apt-get install chromium")
     return found
 
 
@@ -277,7 +270,7 @@ def lab(tmp_path_factory):
         try:
             __import__(module)
         except ImportError:
-            require(False, f"{module} is not installed; install it: pip install {module}")
+            lacking(f"{module} is not installed; install it: pip install {module}")
     chromium_path()
     server = Lab(tmp_path_factory.mktemp("lab"))
     yield server

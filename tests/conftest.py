@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # `from browser import ...`, `from orac
 # Here, not in the tests that use them: a fixture that several files import exists once per file, and a second
 # Playwright in one process does not start.
 from browser import chromium, lab, learner  # noqa: E402, F401
+from tools import lacking  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +35,7 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture(scope="session")
-def lacking():
-    """lacking("no bwrap here: apt-get install bubblewrap") skips the test, and fails it under CI=true."""
-
-    def stop(reason: str) -> None:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"{reason} (CI=true: a missing tool is a failure)", pytrace=False)
-        pytest.skip(reason)
-
-    return stop
+@pytest.fixture(scope="session", name="lacking")
+def _lacking():
+    """`tools.lacking`."""
+    return lacking

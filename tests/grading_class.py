@@ -7,10 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools import lacking
 
 from fp8lab.grading import harvest
 from fp8lab.grading.batch import Grades, grade
 from fp8lab.grading.launch import SandboxMissing, require_sandbox
+from fp8lab.grading.ready import ready
 
 TIMEOUT = 8.0  # seconds per cell: a loop costs this much, an honest cell takes less than one
 
@@ -23,6 +25,14 @@ def sandbox_problem() -> str:
     except SandboxMissing as problem:
         return str(problem)
     return ""
+
+
+def need_templates() -> None:
+    """For tests of kernels that are copies of a template."""
+    if sandbox_problem():
+        lacking(f"needs a sandbox: {sandbox_problem()}")
+    if because := ready(True).because:
+        lacking(f"needs templates: {because}")
 
 
 def graded(submissions: Path, out: Path, *, gate: bool = True, **options) -> Grades:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 import torch
+from tools import need_compiler
 
 from fp8lab import codec_compiled, decode, encode
 from fp8lab.compiling import run_compiled
@@ -20,9 +20,8 @@ ENCODABLE = [name for name in FORMATS if name != "E8M0FNU"]
 
 
 @pytest.fixture(autouse=True)
-def _compiler(lacking):
-    if not any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")):
-        lacking("no C++ compiler for the compiled path: apt-get install g++")
+def _compiler():
+    need_compiler()
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,9 @@ The code is the same on every device, so a CPU can judge it: the functions are c
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 import torch
+from tools import need_compiler
 
 from fp8lab import FORMATS
 from fp8lab.compiled import dequantize_compiled, quantize_compiled
@@ -23,9 +21,8 @@ CASES = [("E4M3FN", torch.float32, 64), ("E5M2", E8M0FNU, 20), ("int8", torch.bf
 
 
 @pytest.fixture(autouse=True)
-def _compiler(lacking):
-    if not any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")):
-        lacking("no C++ compiler for torch.compile: apt-get install g++")
+def _compiler():
+    need_compiler()
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import queue
 import subprocess
 import sys
 import threading
-import types
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hidden_loops import EVASIONS, another_process, compiled_as, in_a_thread, plain, switched_off_and_on
 
 from fp8lab.course.drive import gather
 from fp8lab.course.exercise import judge
@@ -23,15 +23,6 @@ from fp8lab.course.lessons.l01_decode import driving, driving_work
 from fp8lab.course.lessons.l01_decode.driving_work import CannotBeCounted, busiest_line, watch_threads
 from fp8lab.course.registry import exercise
 from fp8lab.formats import E4M3FN
-
-LOOP = "def loop():\n    out = []\n    for code in range(256):\n        out.append(code)\n    return out\n"
-
-
-def plain():
-    out = []
-    for code in range(256):
-        out.append(code)
-    return out
 
 
 def is_found_out(function, *args):
@@ -50,89 +41,6 @@ def watched(monkeypatch):
     watch_threads()
     yield
     threading.settrace(before)
-
-
-def switched_off_and_on():
-    trace = sys.gettrace()
-    sys.settrace(None)
-    result = plain()
-    sys.settrace(trace)
-    return result
-
-
-def own_frame_untraced():
-    frame = sys._getframe()
-    frame.f_trace = None
-    out = []
-    for code in range(256):
-        out.append(code)
-    return out
-
-
-def lines_switched_off():
-    frame = sys._getframe()
-    frame.f_trace_lines = False
-    out = []
-    for code in range(256):
-        out.append(code)
-    return out
-
-
-def thread_without_hook():
-    hook = threading.gettrace()
-    threading.settrace(None)
-    worker = threading.Thread(target=plain)
-    worker.start()
-    worker.join()
-    threading.settrace(hook)
-
-
-def raw_thread():
-    import _thread
-
-    done = _thread.allocate_lock()
-    done.acquire()
-
-    def work():
-        plain()
-        done.release()
-
-    _thread.start_new_thread(work, ())
-    done.acquire()
-
-
-def another_process():
-    return subprocess.run([sys.executable, "-c", LOOP], capture_output=True)
-
-
-def a_fork():
-    read, write = os.pipe()
-    if os.fork() == 0:
-        os.write(write, bytes(plain()))
-        os._exit(0)
-    return os.read(read, 256)
-
-
-def compiled_as(filename, space=None):
-    space = {} if space is None else space
-    exec(compile(LOOP, filename, "exec"), space)
-    return space["loop"]
-
-
-EVASIONS = {
-    "switched off and on": switched_off_and_on,
-    "own frame untraced": own_frame_untraced,
-    "lines switched off": lines_switched_off,
-    "thread without the hook": thread_without_hook,
-    "raw thread": raw_thread,
-    "another process": another_process,
-    "a fork": a_fork,
-    "frozen": compiled_as("<frozen abc>"),
-    "array function": compiled_as("<__array_function__ internals>"),
-    "named like numpy": compiled_as(np.__file__),
-    "named like a standard module": compiled_as(functools.__file__, {"__name__": "functools"}),
-    "in a library's name": compiled_as(torch.__file__, types.ModuleType("torch").__dict__),
-}
 
 
 @pytest.mark.parametrize("way", EVASIONS)
@@ -254,12 +162,6 @@ def test_what_others_do_changes_no_count(busy):
         assert is_found_out(another_process if len(busy) % 50 == 0 else switched_off_and_on)
     assert busy and min(busy) >= 256
     assert sys.gettrace() is before[1]
-
-
-def in_a_thread():
-    worker = threading.Thread(target=plain)
-    worker.start()
-    worker.join()
 
 
 @pytest.mark.parametrize("key", ["1.5", "2.5", "4.8"])

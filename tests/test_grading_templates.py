@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from grading_class import graded, rows, sandbox_problem, verdicts
+from grading_class import graded, need_templates, rows, verdicts
 from kernels import Kernel, alive, gone
 from submissions import Notebook
 
@@ -23,11 +23,8 @@ from fp8lab.grading.warm import Copy, TemplateLost, templates
 
 
 @pytest.fixture(autouse=True)
-def boxed(lacking):
-    if sandbox_problem():
-        lacking(f"needs a sandbox: {sandbox_problem()}")
-    if because := ready(True).because:
-        lacking(f"needs templates: {because}")
+def boxed():
+    need_templates()
 
 
 # ---- ends

@@ -6,28 +6,24 @@ import os
 from pathlib import Path
 
 import pytest
-from grading_class import sandbox_problem
+from grading_class import need_templates, sandbox_problem
 from kernels import Kernel
 
 from fp8lab.grading.places import own_folder
-from fp8lab.grading.ready import KERNELS, ready
+from fp8lab.grading.ready import KERNELS
 from fp8lab.grading.warm import templates
 from fp8lab.grading.watch import process_tree, proportional
 
 
 @pytest.fixture(autouse=True)
-def boxed(lacking):
-    if sandbox_problem():
-        lacking(f"needs a sandbox: {sandbox_problem()}")
-    if because := ready(True).because:
-        lacking(f"needs templates: {because}")
+def boxed():
+    need_templates()
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """Two copies of the template, alive at the same time."""
-    if sandbox_problem() or ready(True).because:
-        pytest.skip("no templates here")
+    need_templates()
     folder = tmp_path_factory.mktemp("k")
     both = [Kernel(folder / name, warm=True) for name in "ab"]
     yield both
