@@ -120,9 +120,10 @@ import sys
 sys.path.insert(0, {tests!r})
 from learner import Desk
 from fp8lab.course.registry import lesson_exercises
+from right_lesson_10 import RIGHT
 desk = Desk("10_gpu")
 for found in lesson_exercises("10_gpu"):
-    given = [desk.answer(found.key)]
+    given = [desk.answer(found.key), *(desk.answer(found.key, filling) for filling in RIGHT[found.key].values())]
     if CAPABILITY == 75:
         given += [m.answer for m in found.misconceptions] + list(found.variants)
     for answer in given:
@@ -140,7 +141,7 @@ for found in lesson_exercises("10_gpu"):
 @pytest.mark.slow
 @pytest.mark.parametrize("capability", ["75", "90"])
 def test_every_check_launches_on_a_card(tmp_path, capability):
-    """Bound to the drive's own tensors and compiled: the solved kernels, and on the oldest card every mistake."""
+    """Bound to the drive's own tensors and compiled: right kernels of every style; on the oldest card every mistake."""
     script = tmp_path / "launches.py"
     script.write_text(LAUNCHES.format(tests=str(ROOT / "tests")))
     said = run_file(ROOT / "tests" / "fake_gpu.py", script, tmp_path, [capability])
@@ -148,4 +149,4 @@ def test_every_check_launches_on_a_card(tmp_path, capability):
     assert {line for line in lines if line != "10.7 launched False"} == {
         f"10.{n} launched True" for n in (1, 2, 3, 4, 5, 6, 8)
     }, said
-    assert len(lines) > (100 if capability == "75" else 7)
+    assert len(lines) > (120 if capability == "75" else 30)

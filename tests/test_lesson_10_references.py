@@ -100,6 +100,6 @@ def test_a_view_lies_in_garbage_and_its_surroundings_are_watched():
     assert (beside > 1e5).all() and len(set(beside.tolist())) == 4
     out = Watched((2, 3), torch.float32, torch.device("cpu"), strides=(5, 1))
     out.view.fill_(2.0)
-    assert out.written_elsewhere() == 0
+    assert out.written_outside() == 0 and out.written_outside((0, slice(2))) == 4
     out.view.as_strided((1,), (1,), out.view.storage_offset() + 3).fill_(9.0)
-    assert out.written_elsewhere() == 1
+    assert out.written_outside() == 1

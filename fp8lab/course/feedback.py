@@ -119,7 +119,7 @@ def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
     if result.error:
         source = f"{colon}`{result.error.source}`" if result.error.source else ""
         where = WHERE.format(place=say("line", line=result.error.line) + source).get(lang) if result.error.line else ""
-        lines.append(f"`{result.error.kind}: {result.error.message}`{where}")
+        lines.append(f"`{result.error.kind}: {in_language(result.error.message, lang)}`{where}")
     if result.misconception:
         label = say("exact" if result.exact else "partial")
         lines.append(f"{label}{colon}{result.misconception.explain.get(lang)}")
@@ -130,12 +130,25 @@ def explain(exercise: Exercise, result: Result, lang: str) -> list[str]:
     return lines
 
 
+def in_language(said: str, lang: str) -> str:
+    """What a drive says in both languages at once, in the reader's; anything else as it is.
+
+    >>> in_language("nothing stored / 从未写入", "en"), in_language("448 / 7", "en")
+    ('nothing stored', '448 / 7')
+    """
+    english, _, chinese = said.partition(" / ")
+    if not english.isascii() or chinese.isascii():
+        return said
+    return chinese if lang == "zh" else english
+
+
 def _difference_lines(result: Result, lang: str) -> list[str]:
     difference: Difference = result.difference
     if difference.kind != "value":
         return [SHAPES[difference.kind].format(**vars(difference)).get(lang)]
     pattern = Text("input {input}: yours `{got}`, expected `{want}`", "输入 {input}：你的结果 `{got}`，应为 `{want}`")
-    lines = [pattern.format(input=result.input, got=difference.got, want=difference.want).get(lang)]
+    got, want = (in_language(value, lang) for value in (difference.got, difference.want))
+    lines = [pattern.format(input=result.input, got=got, want=want).get(lang)]
     if difference.total > 1:
         lines.append(WORDS["count"].format(wrong=difference.wrong, total=difference.total).get(lang))
     return lines

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 from fp8lab.codec import decode, encode
-from fp8lab.course.lessons.l10_gpu.driving_launch import InTorch, Named, prepare, quiet
+from fp8lab.course.lessons.l10_gpu.driving_launch import Device, InTorch, Named, prepare, quiet
 from fp8lab.formats import E4M3FN
 from fp8lab.granularity import Group
 from fp8lab.quantize import quantize
@@ -18,28 +18,33 @@ from fp8lab.quantize import quantize
 
 @InTorch
 def absmax(grid, x, out, row_stride, *, GROUP):
-    out.copy_(x.unflatten(1, (-1, GROUP)).abs().amax(2))
+    rows, groups = grid
+    out[:rows, :groups] = x.unflatten(1, (-1, GROUP)).abs().amax(2)[:rows, :groups]
 
 
 @InTorch
 def quantized(grid, x, codes, scales, *sizes, GROUP, BLOCK=None):
+    rows, groups = grid
     q = quantize(x, E4M3FN, Group(GROUP))
-    codes.copy_(q.codes)
-    scales.copy_(q.stored_scales)
+    codes[:rows, : groups * GROUP] = q.codes[:rows, : groups * GROUP]
+    scales[:rows, :groups] = q.stored_scales[:rows, :groups]
 
 
 @InTorch
 def dequantized(grid, codes, scales, out, width, groups, *, GROUP, BLOCK):
-    out.copy_(decode(codes) * scales.repeat_interleave(GROUP, 1)[:, :width])
+    rows, end = grid[0], grid[1] * BLOCK
+    out[:rows, :end] = (decode(codes) * scales.repeat_interleave(GROUP, 1)[:, :width])[:rows, :end]
 
 
 @InTorch
 def written(grid, x, codes, scales, slots, width, block_size, *strides, GROUP, BLOCK):
-    for token, slot in enumerate(slots.tolist()):
+    tokens, heads, groups = grid
+    for token, slot in enumerate(slots.tolist()[:tokens]):
         if slot >= 0:
             q = quantize(x[token], E4M3FN, Group(GROUP))
-            codes[slot // block_size, slot % block_size] = q.codes.flatten()
-            scales[slot // block_size, slot % block_size] = q.stored_scales.flatten()
+            for target, values, kept in ((codes, q.codes, groups * GROUP), (scales, q.stored_scales, groups)):
+                place = target[slot // block_size, slot % block_size].view(values.shape)
+                place[:heads, :kept] = values[:heads, :kept]
 
 
 @InTorch
@@ -95,6 +100,9 @@ def write_as(fault: str) -> Named:
 
 def bits_as(fault: str) -> Named:
     return Named("kernels_bits", "faulty_kernel", fault)
+
+
+given_code = Device("kernels_group", "to_code")
 
 
 # ---- 10.7

@@ -8,8 +8,19 @@ import numpy as np
 import torch
 
 from fp8lab.course.drive import Drive
-from fp8lab.course.lessons.l10_gpu.driving_arena import Watched, surrounded
-from fp8lab.course.lessons.l10_gpu.driving_launch import InTorch, Named, device, launch, prepare, refuse_untouched
+from fp8lab.course.lessons.l10_gpu.driving_arena import Output, Watched, observed, surrounded
+from fp8lab.course.lessons.l10_gpu.driving_launch import (
+    Device,
+    InTorch,
+    Named,
+    device,
+    kernels_of,
+    launch,
+    launches,
+    prepare,
+    refuse_untouched,
+    stands_on,
+)
 from fp8lab.course.lessons.l10_gpu.driving_points import (
     generator,
     groups_of_all_sizes,
@@ -18,6 +29,7 @@ from fp8lab.course.lessons.l10_gpu.driving_points import (
     random_codes,
     tied,
 )
+from fp8lab.course.lessons.l10_gpu.driving_watch import watched
 
 # ---- 10.1 to 10.3: rows of groups, in a buffer whose rows are further apart than they are wide
 
@@ -33,11 +45,10 @@ def absmax_inputs(seed: int) -> dict[str, Any]:
 
 
 def drive_absmax(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    x = surrounded(inputs["x"].to(device()), pad=5)
-    rows, groups = len(x), x.shape[1] // inputs["group"]
-    absmax = Watched((rows, groups), torch.float32, device())
-    launch(answer, (rows, groups), x, absmax.view, x.stride(0), GROUP=inputs["group"])
-    return {"absmax": absmax.view, "written elsewhere": absmax.written_elsewhere()}
+    x, group = surrounded(inputs["x"].to(device()), pad=5), inputs["group"]
+    rows, groups = len(x), x.shape[1] // group
+    absmax = Output("absmax", (rows, groups), torch.float32, own=(0, 0))
+    return observed(answer, (rows, groups), x, absmax, x.stride(0), GROUP=group)
 
 
 def quantize_inputs(seed: int) -> dict[str, Any]:
@@ -47,11 +58,9 @@ def quantize_inputs(seed: int) -> dict[str, Any]:
 
 
 def drive_quantize(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    x = surrounded(inputs["x"].to(device()), pad=7)
-    rows, groups = len(x), x.shape[1] // inputs["group"]
-    codes, scales = Watched(tuple(x.shape), torch.uint8, device()), Watched((rows, groups), torch.float32, device())
-    launch(answer, (rows, groups), x, codes.view, scales.view, x.stride(0), GROUP=inputs["group"])
-    return _written(codes, scales)
+    x, group = surrounded(inputs["x"].to(device()), pad=7), inputs["group"]
+    codes, scales = _outputs(*x.shape, group)
+    return observed(answer, scales.shape, x, codes, scales, x.stride(0), GROUP=group)
 
 
 def ragged_inputs(seed: int) -> dict[str, Any]:
@@ -59,21 +68,19 @@ def ragged_inputs(seed: int) -> dict[str, Any]:
 
 
 def drive_ragged(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    x = surrounded(inputs["x"].to(device()), pad=40)
-    (rows, width), group = x.shape, inputs["group"]
-    groups = -(-width // group)
-    codes, scales = Watched((rows, width), torch.uint8, device()), Watched((rows, groups), torch.float32, device())
-    launch(answer, (rows, groups), x, codes.view, scales.view, width, x.stride(0), GROUP=group, BLOCK=32)
-    return _written(codes, scales)
+    if not isinstance(answer, InTorch):
+        prepare()
+        refuse_untouched(answer, holes=2)
+    x, group = surrounded(inputs["x"].to(device()), pad=40), inputs["group"]
+    codes, scales = _outputs(*x.shape, group)
+    return observed(answer, scales.shape, x, codes, scales, x.shape[1], x.stride(0), GROUP=group, BLOCK=32)
 
 
-def _written(codes: Watched, scales: Watched) -> dict[str, Any]:
-    return {
-        "scales": scales.view,
-        "codes": hexadecimal(codes.view),
-        "codes written elsewhere": codes.written_elsewhere(),
-        "scales written elsewhere": scales.written_elsewhere(),
-    }
+def _outputs(rows: int, width: int, group: int) -> tuple[Output, Output]:
+    return (
+        Output("codes", (rows, width), torch.uint8, own=(0, slice(group))),
+        Output("scales", (rows, -(-width // group)), torch.float32, own=(0, 0)),
+    )
 
 
 # ---- 10.4 back again, several groups per program
@@ -91,15 +98,14 @@ def dequantize_inputs(seed: int) -> dict[str, Any]:
 def drive_dequantize(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     codes, scales = surrounded(inputs["codes"].to(device())), surrounded(inputs["scales"].to(device()))
     (rows, width), groups = codes.shape, scales.shape[1]
-    out = Watched((rows, width), torch.float32, device())
+    out = Output("out", (rows, width), torch.float32, own=(0, slice(TILE)))
     grid = rows, -(-width // TILE)
-    launch(answer, grid, codes, scales, out.view, width, groups, GROUP=inputs["group"], BLOCK=TILE)
-    return {"out": out.view, "written elsewhere": out.written_elsewhere()}
+    return observed(answer, grid, codes, scales, out, width, groups, GROUP=inputs["group"], BLOCK=TILE)
 
 
 # ---- 10.5 into the pages: K and V of a block side by side, a gap behind every place
 
-HEADS, WIDTH, PAGE_GROUP = 2, 20, 16
+HEADS, WIDTH, PAGE_GROUP, PAGE_BLOCK = 2, 20, 12, 16
 BLOCKS, BLOCK_SIZE = 5, 4
 PLACE = HEADS * WIDTH + 8, HEADS * 2 + 1  # elements from one place of a block to the next: codes, scales
 
@@ -115,22 +121,25 @@ def drive_pages(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     arrays = {}
     groups = -(-WIDTH // PAGE_GROUP)
     for name, (x, slots) in zip(("", " of slot 0"), inputs["launches"]):
-        strides = [(2 * BLOCK_SIZE * place, place, 1) for place in PLACE]
-        codes = Watched((BLOCKS, BLOCK_SIZE, HEADS * WIDTH), torch.uint8, device(), strides[0])
-        scales = Watched((BLOCKS, BLOCK_SIZE, HEADS * groups), torch.float32, device(), strides[1])
+        block, place = divmod(slots[0], BLOCK_SIZE)
+        sizes = (("codes", HEADS * WIDTH, torch.uint8, PAGE_GROUP), ("scales", HEADS * groups, torch.float32, 1))
+        codes, scales = (
+            Output(what, (BLOCKS, BLOCK_SIZE, size), kind, (block, place, slice(own)), (2 * BLOCK_SIZE * step, step, 1))
+            for (what, size, kind, own), step in zip(sizes, PLACE)
+        )
         x = surrounded(x.reshape(1, -1).to(device())).view(x.shape)
-        mapping = torch.tensor(slots, device=device())
-        launch(
-            answer, (len(x), HEADS, groups), x, codes.view, scales.view, mapping, WIDTH, BLOCK_SIZE,
-            *strides[0][:2], *strides[1][:2], GROUP=PAGE_GROUP, BLOCK=PAGE_GROUP,
+        found = observed(
+            answer, (len(x), HEADS, groups), x, codes, scales, torch.tensor(slots, device=device()), WIDTH, BLOCK_SIZE,
+            *codes.strides[:2], *scales.strides[:2], GROUP=PAGE_GROUP, BLOCK=PAGE_BLOCK,
         )  # fmt: skip
-        arrays |= {key + name: array for key, array in _written(codes, scales).items()}
+        arrays |= {key + name: array for key, array in found.items()}
     return arrays
 
 
 # ---- 10.6 attention
 
 DIM = 32
+PER_SPLIT = 10  # its place among the arguments of split_kernel
 
 
 def attention_inputs(seed: int) -> dict[str, Any]:
@@ -161,33 +170,45 @@ def _dequantized(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
 
 
 def drive_attention(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    refuse_untouched(answer, *kernels_of(answer), holes=3)
     query, table = inputs["query"].to(device()), inputs["table"].to(device())
     cache = [tensor.to(device()) for tensor in inputs["cache"]]
-    return {
-        f"{length} tokens in {splits} splits": answer(query, *cache, table, length, splits)
-        for length, splits in inputs["runs"]
-    }
+    with watched(), launches() as seen:
+        arrays = {
+            f"{length} tokens in {splits} splits": answer(query, *cache, table, length, splits)
+            for length, splits in inputs["runs"]
+        }
+    length, splits = inputs["runs"][0]
+    shares = [args[PER_SPLIT] for grid, args in seen if grid == (len(query), splits) and len(args) > PER_SPLIT]
+    whole = any(isinstance(share, (int, np.integer)) and share >= length for share in shares)
+    return arrays | {f"one of {splits} splits reads all": whole}
 
 
 # ---- 10.7 bytes and floors
 
 
 def bytes_inputs(seed: int) -> dict[str, Any]:
+    """No time lies below its floor: each is longer than 8 bytes per value take, and no job here moves as many."""
     random = np.random.default_rng(seed)
-    cases = [(1024, 32, 128, 64, 6.0, 2**30, 520.0), (1, 8, 96, 64, 2.5, 2**28, 180.0)]
+    cases = [(1024, 32, 128, 64, 7.5, 2**30, 520.0), (1, 8, 96, 64, 2.5, 2**28, 180.0)]
     for dim, group in ((80, 32), (128, 128), (64, 16)):
         tokens, heads, copied = (int(random.integers(*ends)) for ends in ((2, 9999), (1, 33), (2**26, 2**32)))
-        times = random.uniform(5, 900), random.uniform(50, 5000)
-        cases.append((tokens, heads, dim, group, float(times[0]), copied, float(times[1])))
+        copy_microseconds = 2 * copied / random.uniform(0.3e6, 4.0e6)
+        least = 8 * tokens * heads * dim / (2 * copied / copy_microseconds)
+        cases.append((tokens, heads, dim, group, float(least * random.uniform(1, 4)), copied, float(copy_microseconds)))
     return {"cases": cases}
 
 
+RESULTS = ("bytes moved", "floor in microseconds", "fraction of the copy bandwidth")
+
+
 def drive_bytes(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    results = [tuple(float(part) for part in answer(*case)) for case in inputs["cases"]]
-    names = ("bytes moved", "floor in microseconds", "fraction of the copy bandwidth")
-    return {name: [result[i] for result in results] for i, name in enumerate(names)} | {
-        "results": [len(result) for result in results]
-    }
+    results = [answer(*case) for case in inputs["cases"]]
+    for result in results:
+        if not isinstance(result, (tuple, list)) or len(result) != len(RESULTS):
+            given = len(result) if isinstance(result, (tuple, list)) else type(result).__name__
+            raise TypeError(f"roofline returns three numbers, ({', '.join(RESULTS)}); given {given}")
+    return {name: [float(result[i]) for result in results] for i, name in enumerate(RESULTS)}
 
 
 # ---- 10.8 integer bits
@@ -201,17 +222,19 @@ def bits_inputs(seed: int) -> dict[str, Any]:
 
 def drive_bits(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     x, codes = inputs["x"].to(device()), Watched((COUNT,), torch.uint8, device())
+    answer = answer.load() if isinstance(answer, Device) else answer
     if isinstance(answer, (InTorch, Named)):
         launch(answer, (1,), x, codes.view, BLOCK=COUNT)
-    else:
-        prepare()
-        refuse_untouched(answer)
-        if not hasattr(answer, "fn"):
-            raise TypeError(f"a device function is a function under @triton.jit; given {type(answer).__name__}")
-        from fp8lab.course.lessons.l10_gpu.driving_kernel import elementwise_kernel
+        return {"codes": hexadecimal(codes.view), "calls fp8lab.kernels": False}
+    prepare()
+    refuse_untouched(answer, holes=2)
+    if not hasattr(answer, "fn"):
+        raise TypeError(f"a device function is a function under @triton.jit; given {type(answer).__name__}")
+    from fp8lab.course.lessons.l10_gpu.driving_kernel import elementwise_kernel
 
+    with watched():
         launch(elementwise_kernel, (1,), x, codes.view, FUNCTION=answer, BLOCK=COUNT)
-    return {"codes": hexadecimal(codes.view)}
+    return {"codes": hexadecimal(codes.view), "calls fp8lab.kernels": stands_on(answer, "fp8lab.kernels")}
 
 
 DRIVES = {

@@ -15,6 +15,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,10 @@ OUTSIDE = Text(
     "the kernel read or wrote memory that is not its own; CUDA is lost to this process. Restart it, run from the top.",
     "内核读写了不属于它的内存，这个进程里的 CUDA 已经不可用。请重启内核进程，从头运行。",
 )
+COMPILED_ONLY = Text(
+    "a function of Triton that only compiled code has (tl.extra, libdevice): Triton's interpreter cannot call it",
+    "这里用到的 Triton 函数只有编译后的代码才有（tl.extra、libdevice），解释器无法调用它",
+)
 
 
 class InTorch:
@@ -69,6 +74,17 @@ class Named:
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         found = getattr(importlib.import_module(f"{__package__}.{self.module}"), self.kernel)
         return lambda *args, **constants: found[grid](*args, **constants, FAULT=self.fault)
+
+
+class Device:
+    """A device function of this package by name, imported when it is asked for and not before."""
+
+    def __init__(self, module: str, function: str) -> None:
+        self.module, self.__name__ = module, function
+
+    def load(self) -> Any:
+        prepare()
+        return getattr(importlib.import_module(f"{__package__}.{self.module}"), self.__name__)
 
 
 def device() -> torch.device:
@@ -121,6 +137,8 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> 
         return kernel[grid](*args, **constants)
     prepare()
     refuse_untouched(kernel)
+    for seen in _SEEN:
+        seen.append((grid, args))
     if not hasattr(kernel, "__getitem__") or not hasattr(kernel, "run"):
         raise TypeError(f"a kernel is a function under @triton.jit; given {type(kernel).__name__}")
     with quiet():
@@ -132,6 +150,20 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> 
             raise _innermost(problem) from None
 
 
+_SEEN: list[list[tuple[tuple[int, ...], tuple[Any, ...]]]] = []
+
+
+@contextmanager
+def launches() -> Iterator[list[tuple[tuple[int, ...], tuple[Any, ...]]]]:
+    """The grid and the arguments of every `launch` inside."""
+    seen: list[tuple[tuple[int, ...], tuple[Any, ...]]] = []
+    _SEEN.append(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.remove(seen)
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """The interpreter computes in numpy, which comments on every overflow; a GPU does not."""
@@ -140,17 +172,49 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def refuse_untouched(kernel: Any) -> None:
-    """Raise the NotImplementedError of the first empty hole in the source of `kernel`, as calling it would."""
-    function = getattr(kernel, "fn", None)
+def refuse_untouched(*functions: Any, holes: int = 1) -> None:
+    """Raise the NotImplementedError of the first empty hole in the source of `functions`, as calling them would.
+
+    holes: how many the exercise has. When some of them are filled, the error says which one is not: that is no longer
+    an exercise that nobody has attempted.
+    """
+    left = [text for function in functions for text in _empty_holes(function)]
+    if left and len(left) < holes:
+        raise NotImplementedError(f'{len(left)} of {holes} holes still empty: raise NotImplementedError("{left[0]}")')
+    if left:
+        raise NotImplementedError(left[0])
+
+
+def _empty_holes(function: Any) -> list[str]:
+    """What the holes in the source of a function, or of a kernel, say."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "fn", function))))
     except (OSError, TypeError, SyntaxError):
-        return  # no source, so no compiler either: the interpreter will meet the hole itself
-    for node in ast.walk(tree):
-        call = node.exc if isinstance(node, ast.Raise) else None
-        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "NotImplementedError" and call.args:
-            raise NotImplementedError(ast.literal_eval(call.args[0]))
+        return []  # no source, so no compiler either: the interpreter will meet the hole itself
+    raised = sorted((node for node in ast.walk(tree) if isinstance(node, ast.Raise)), key=lambda node: node.lineno)
+    calls = [node.exc for node in raised if isinstance(node.exc, ast.Call) and node.exc.args]
+    return [
+        str(call.args[0].value)
+        for call in calls
+        if getattr(call.func, "id", "") == "NotImplementedError" and isinstance(call.args[0], ast.Constant)
+    ]
+
+
+def kernels_of(function: Any) -> list[Any]:
+    """The kernels that a function of the learner's speaks of."""
+    code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    found = [names.get(name) for name in code.co_names] if code else []
+    return [value for value in found if isinstance(getattr(value, "fn", None), FunctionType)]
+
+
+def stands_on(function: Any, package: str) -> bool:
+    """Whether a device function calls one of `package`, itself or through others."""
+    python = function.fn
+    names = python.__code__.co_names
+    found = [python.__globals__.get(name) for name in names]
+    found += [vars(module).get(name) for module in found if isinstance(module, ModuleType) for name in names]
+    called = [value for value in found if isinstance(getattr(value, "fn", None), FunctionType) and value != function]
+    return any(value.fn.__module__.startswith(package) or stands_on(value, package) for value in called)
 
 
 def _innermost(problem: BaseException) -> BaseException:
@@ -159,4 +223,6 @@ def _innermost(problem: BaseException) -> BaseException:
         problem = problem.__cause__
     if any(word in str(problem) for word in ("illegal memory access", "misaligned address")):
         return RuntimeError(f"{str(problem).splitlines()[0]}: {OUTSIDE.en} / {OUTSIDE.zh}")
+    if "@triton.jit" in str(problem):  # the interpreter's word for functions that it does not have
+        return RuntimeError(f"{COMPILED_ONLY.en} / {COMPILED_ONLY.zh}").with_traceback(problem.__traceback__)
     return problem

@@ -62,7 +62,7 @@ def random_codes(seed: int, *shape: int, spread: float = 100.0) -> torch.Tensor:
     return encode(torch.randn(*shape, generator=generator(seed)) * spread)
 
 
-def hexadecimal(codes: torch.Tensor) -> list:
+def hexadecimal(codes: torch.Tensor) -> np.ndarray:
     """Codes as text, in the tensor's own shape, every NaN code one word."""
     words = np.array([f"0x{code:02X}" if code & 0x7F != 0x7F else "NaN" for code in range(256)])
     return words[codes.cpu().numpy()]

@@ -12,7 +12,7 @@ from fp8lab.course.text import Text
 ATTENTION = Exercise(
     drive=DRIVES["10.6"],
     points=6,
-    title=Text("Decode attention over FP8 pages", "读 FP8 页的解码注意力"),
+    title=Text("Attention that reads FP8", "读 FP8 的注意力"),
     hints=(
         Text(
             "exp overflows in float32 beyond 88, so every exponential is taken of score minus the largest score so far. "
@@ -52,6 +52,13 @@ ATTENTION = Exercise(
                 "你直接对分数取了 exp。第二个头有一个 150 的分数：exp 在 88.7 处溢出，inf / inf 就是 NaN。所有分数同减一"
                 "个数，softmax 不变；所以要减去最大的那个。",
             ),
+            "peak never updated": Text(
+                "Everything is NaN: the stored peaks are still -inf, and the merge takes exp(-inf - (-inf)). Two ways "
+                "lead there: `peak = new_peak` is missing at the end of the step, or exp was taken of the bare score "
+                "and no peak was kept at all.",
+                "全是 NaN：存下来的峰值还是 -inf，合并时算的是 exp(-inf - (-inf))。有两种写法会走到这里：一步的末尾漏了 "
+                "`peak = new_peak`；或者直接对分数取 exp，根本没有维护峰值。",
+            ),
             "maximum of this tile only": Text(
                 "Your new peak is that of the tile alone. When the tile before had a larger one, shrink is the "
                 "exponential of a large positive number and overflows: `tl.maximum(peak, ...)`.",
@@ -62,6 +69,12 @@ ATTENTION = Exercise(
                 "You divide the tokens by the splits and round down: 19 // 2 is 9, and the last token belongs to "
                 "nobody. It is the newest one, too. Round up.",
                 "你用 token 数除以段数并向下取整：19 // 2 得 9，最后一个 token 没有人管，而它偏偏是最新的。要向上取整。",
+            ),
+            "one split reads all": Text(
+                "The result is right and nothing is split: `per_split` is the whole length, so one program per head "
+                "reads every token and the others find nothing to do. Share the tokens out: length / splits, rounded up.",
+                "结果是对的，却没有切分：`per_split` 等于全长，每个头只有一个程序读完所有 token，其余的无事可做。要把 "
+                "token 分开：length / splits，向上取整。",
             ),
             "score 0 where there is no token": Text(
                 "Lanes without a token have the score 0, and exp gives them a weight. Their V is zero, so they only "

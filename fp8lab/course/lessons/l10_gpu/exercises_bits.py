@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import torch
-
-from fp8lab.course.exercise import Exercise
+from fp8lab.course.exercise import Exercise, Misconception
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
-from fp8lab.course.lessons.l10_gpu.shown import by_number, named
+from fp8lab.course.lessons.l10_gpu.shown import by_number, named, only_interpreted
 from fp8lab.course.text import Text
 
 # Compiled for a card the native cast is right (sm_90), rounds twice (sm_89, by way of float16) or is refused (below):
 # only the interpreter's has a name of its own.
-NATIVE = {} if torch.cuda.is_available() else {
-    "native cast": Text(
-        "You use Triton's own cast. Under the interpreter it is wrong (ties go away from zero, 500 becomes 256: "
-        "triton#8322), and below sm_89 it does not compile. This exercise is about the cards that have none.",
-        "你用了 Triton 自带的转换。在解释器里它是错的（平局远离零，500 变成 256：triton#8322），在 sm_89 以下的卡上根本编"
-        "译不过。这道练习要解决的正是没有这种转换的卡。",
+NATIVE = only_interpreted(
+    {
+        "native cast": Text(
+            "You use Triton's own cast. Under the interpreter it is wrong (ties go away from zero, 500 becomes 256: "
+            "triton#8322), and below sm_89 it does not compile. This exercise is about the cards that have none.",
+            "你用了 Triton 自带的转换。在解释器里它是错的（平局远离零，500 变成 256：triton#8322），在 sm_89 以下的卡上根"
+            "本编译不过。这道练习要解决的正是没有这种转换的卡。",
+        ),
+    }
+)
+GIVEN = Misconception(
+    "a given function called",
+    answers.given_code,
+    Text(
+        "The bytes are right, and they are not yours: you call `to_code`, or the function behind it. The exercise is to "
+        "write what stands in there, with shifts, additions and comparisons.",
+        "字节都对，却不是你写的：你调用了 `to_code`，或者它背后的函数。这道练习要写的正是它里面的内容：移位、加法和比较。",
     ),
-}  # fmt: skip
+)
 
 BITS = Exercise(
     drive=DRIVES["10.8"],
     points=4,
-    title=Text("FP8 without FP8 hardware", "没有 FP8 硬件，也能写 FP8"),
+    title=Text("No FP8 in the hardware", "硬件里没有 FP8"),
     hints=(
         Text(
             "A float32 and an E4M3 code have the same order of fields: exponent, then mantissa. Dropping the 20 lowest "
@@ -76,6 +85,17 @@ BITS = Exercise(
                 "twice as large. 127 - 7 = 120.",
                 "指数换偏置时用了 119：那是偏置 8，即 E4M3FNUZ 的字节。按 E4M3FN 去读，全都大了一倍。127 - 7 = 120。",
             ),
+            "bias not moved": Text(
+                "The exponent still has float32's bias: 1.0 has 127 there and 7 in E4M3. What does not fit into the byte "
+                "is cut off. Take 120 << 3 away, in the exponent's place.",
+                "指数还带着 float32 的偏置：1.0 在那里是 127，在 E4M3 里是 7。一个字节装不下的部分被截掉了。要在指数的位置"
+                "上减去 120 << 3。",
+            ),
+            "bias in the mantissa's place": Text(
+                "You take 120 away from the shifted bits as they are: that is 15 from the exponent, for it stands three "
+                "bits further up. `120 << 3` is 960.",
+                "你从移位后的整数里直接减了 120：指数在高三位的地方，所以只减掉了 15。应当减 `120 << 3`，即 960。",
+            ),
             "carry lost": Text(
                 "You round the mantissa alone: 15.9 rounds up to 16, the carry is cut off, and 8 is left. Round the whole "
                 "number, exponent included; then the carry arrives.",
@@ -95,6 +115,12 @@ BITS = Exercise(
                 "integer does not.",
                 "正规数你舍入了，次正规数却是截断的。加 16384.0 能舍入，转成整数则只会截断。",
             ),
+            "subnormals half up": Text(
+                "Subnormal numbers are rounded by adding a half: their ties all go up. 1.5 steps are 2 either way, 2.5 "
+                "steps must be 2. Adding 16384.0 sends ties to the even code.",
+                "次正规数你用“加一半再取整”来舍入：平局全部向上。1.5 步本来就得 2，2.5 步却也应得 2。加 16384.0 时平局归偶"
+                "数编码。",
+            ),
             "240": Text(
                 "You saturate at 240 (0x77): the end of an IEEE-like E4M3. In E4M3FN the last exponent holds numbers, "
                 "up to 448 (0x7E).",
@@ -104,6 +130,11 @@ BITS = Exercise(
                 "What is too large becomes NaN in yours. A store into a cache saturates: one outlier must not poison a "
                 "whole attention row.",
                 "太大的数在你这里成了 NaN。写缓存要饱和：不能让一个离群值毒害整行注意力。",
+            ),
+            "infinity is NaN": Text(
+                "Infinity becomes NaN in yours, though everything finite saturates. Its bits are `0x7F800000` exactly; "
+                "only what is above them is NaN: `>`, not `>=`.",
+                "有限的数你都饱和了，无穷却成了 NaN。无穷的比特恰好是 `0x7F800000`，大于它的才是 NaN：用 `>`，不用 `>=`。",
             ),
             "480 is 0x7F": Text(
                 "Numbers between 464 and 480 round to 0x7F, and that is NaN. Saturate from 448 on: `0x43E00000`.",
@@ -135,7 +166,8 @@ BITS = Exercise(
             ),
             **NATIVE,
         },
-    ),
+    )
+    + (GIVEN,),
     variants=(answers.bits_as("otherwise"),),
     show=by_number,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fp8lab.course.exercise import Exercise
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
-from fp8lab.course.lessons.l10_gpu.shown import by_group, named
+from fp8lab.course.lessons.l10_gpu.shown import by_group, named, only_interpreted
 from fp8lab.course.text import Text
 
 ABSMAX = Exercise(
@@ -93,10 +93,46 @@ ABSMAX = Exercise(
                 "of a neighbour.",
                 "你的结果是转置的：[分组, 行]。下一个内核按 [行, 分组] 去读，拿到的是邻居的 absmax。",
             ),
+            "results with the stride of x": Text(
+                "You store at `row * row_stride + group`. That is the stride of x; a row of results is "
+                "`tl.num_programs(1)` long, and from row 1 on you write behind the end.",
+                "你存到 `row * row_stride + group`。那是 x 的步长；结果的一行只有 `tl.num_programs(1)` 个，从第 1 行起就"
+                "写到数组之外了。",
+            ),
+            "one result per row, with the stride of x": Text(
+                "You store at `row * row_stride`: the stride is that of x, and the group is missing, so all groups of a "
+                "row share one address. Results stand at `row * tl.num_programs(1) + group`.",
+                "你存到 `row * row_stride`：步长用的是 x 的，又漏了分组，同一行的各组写在同一处。结果的位置是 "
+                "`row * tl.num_programs(1) + group`。",
+            ),
         },
     ),
     variants=(answers.absmax_as("otherwise"),),
     show=by_group,
+)
+
+PLAIN_DIVISION = only_interpreted(
+    {
+        "plain division": Text(
+            "You divide with `/`. A GPU makes an approximate division of it, one or two units in the last place off, and "
+            "the last place decides ties. The interpreter divides exactly; this check moves its quotient by one unit, "
+            "as a card may. `divide` is correctly rounded.",
+            "你用了 `/`。在 GPU 上它编译成近似除法，末位会差一两个单位，而平局归谁就取决于末位。解释器的除法是精确的；这"
+            "里的检查把商挪动一个末位单位，就像显卡可能做的那样。`divide` 才是正确舍入的。",
+        ),
+        "scale by plain division": Text(
+            "`absmax / 448.0` is an approximate division on a GPU: the stored scale may be off in its last place, and "
+            "byte for byte equality is lost (this check moves such a quotient by one unit). `divide(absmax, 448.0)`.",
+            "`absmax / 448.0` 在 GPU 上是近似除法：存下的尺度末位可能有偏差，也就不再逐字节相等（这里的检查会把这样的商"
+            "挪动一个末位单位）。应当用 `divide(absmax, 448.0)`。",
+        ),
+        "codes by plain division": Text(
+            "`x / scale` is an approximate division on a GPU: what was a tie is one no more, and some codes are one step "
+            "off (this check moves such a quotient by one unit in the last place). `divide(x, scale)`.",
+            "`x / scale` 在 GPU 上是近似除法：原本的平局不再是平局，有些编码就差了一步（这里的检查会把这样的商挪动一个末"
+            "位单位）。应当用 `divide(x, scale)`。",
+        ),
+    }
 )
 
 CODES = Exercise(
@@ -182,8 +218,8 @@ CODES = Exercise(
             ),
             "integer cast": Text(
                 "You cast the number to an integer. That is INT8 in FP8's clothes: 200 becomes the byte 200, which "
-                "reads as -16, and 0.4 becomes 0. `to_code` makes the FP8 byte.",
-                "你把数转成了整数。这是披着 FP8 外衣的 INT8：200 成了字节 200，读出来是 -16；0.4 则成了 0。生成 FP8 字节"
+                "reads as -4, and 0.4 becomes 0. `to_code` makes the FP8 byte.",
+                "你把数转成了整数。这是披着 FP8 外衣的 INT8：200 成了字节 200，读出来是 -4；0.4 则成了 0。生成 FP8 字节"
                 "要用 `to_code`。",
             ),
             "codes with the stride of x": Text(
@@ -201,6 +237,7 @@ CODES = Exercise(
                 "wrong by the ratio of two scales.",
                 "尺度都算对了，却各自放在邻居的位置上。不会崩溃，只是每个值还原出来都差了两个尺度之比。",
             ),
+            **PLAIN_DIVISION,
         },
     ),
     variants=(answers.quantize_as("otherwise"),),

@@ -5,13 +5,24 @@ from __future__ import annotations
 from fp8lab.course.exercise import Exercise
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
-from fp8lab.course.lessons.l10_gpu.shown import by_code, by_slot, named
+from fp8lab.course.lessons.l10_gpu.shown import by_code, by_slot, named, only_interpreted
 from fp8lab.course.text import Text
+
+UNSEEN = only_interpreted(
+    {
+        "load without a mask": Text(
+            "The result is right, and a load has no mask: in the last block of the last row it reads codes or scales that "
+            "do not exist. A GPU stops there with an illegal access, or not, depending on what lies behind.",
+            "结果是对的，却有一次读取没有掩码：最后一行的最后一块会去读并不存在的编码或尺度。GPU 会不会因此报非法访问而中"
+            "止，全看后面是什么。",
+        ),
+    }
+)
 
 DEQUANTIZE = Exercise(
     drive=DRIVES["10.4"],
     points=2,
-    title=Text("Dequantize, several groups per program", "反量化：一个程序处理几个分组"),
+    title=Text("Dequantize", "还原（反量化）"),
     hints=(
         Text(
             "This program takes BLOCK columns, whatever groups they belong to. So the scale is a vector here: one "
@@ -97,6 +108,7 @@ DEQUANTIZE = Exercise(
                 "memory that is not yours.",
                 "写回没有掩码。一行的最后一块会写进下一行；最后一行之后，就写进了不属于你的内存。",
             ),
+            **UNSEEN,
         },
     ),
     variants=(answers.dequantize_as("otherwise"),),
@@ -190,6 +202,24 @@ PAGES = Exercise(
                 "The scale goes to `head`, not to `head * groups + group`: one scale per head survives, and it is the "
                 "neighbour group's for the others.",
                 "尺度存到了 `head`，而不是 `head * groups + group`：每个头只留下一个尺度，对其他分组来说那是邻组的尺度。",
+            ),
+            "scales by groups alone": Text(
+                "The scale goes to `group`, not to `head * groups + group`: all heads store their scales over one "
+                "another, and the last head's remain.",
+                "尺度存到了 `group`，而不是 `head * groups + group`：所有的头把尺度写在同一处，只留下最后一个头的。",
+            ),
+            "neighbour group written": Text(
+                "The mask of your store stops at the end of the head, not of the group: each program writes over the "
+                "beginning of the next group. Under the interpreter the next program repairs it, a GPU keeps no order. "
+                "The check runs one program alone to see it: `real`, not `column < width`.",
+                "写入的掩码只在头的末尾停下，没有在组尾停下：每个程序都盖掉了下一组的开头。解释器里下一个程序会把它盖好，"
+                "GPU 却不保证次序。检查时单独运行一个程序，就看得出来：要用 `real`，而不只是 `column < width`。",
+            ),
+            "only the slot asked": Text(
+                "The codes are stored wherever `slot >= 0`, lanes that are not `real` included. Python's `and` does that, "
+                "too: `real and slot >= 0` keeps only its second half for a block. Write `real & (slot >= 0)`.",
+                "只要 `slot >= 0` 你就写编码，不是 `real` 的 lane 也写了。用 Python 的 `and` 也会这样：对一块值，"
+                "`real and slot >= 0` 只留下后一半。应写 `real & (slot >= 0)`。",
             ),
             "tail of the head written": Text(
                 "The mask of your store stops at the end of the group only. The last group of a head is short, so it "

@@ -5,8 +5,25 @@ from __future__ import annotations
 from fp8lab.course.exercise import Exercise
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
-from fp8lab.course.lessons.l10_gpu.shown import by_group, named
+from fp8lab.course.lessons.l10_gpu.shown import by_group, named, only_interpreted
 from fp8lab.course.text import Text
+
+UNSEEN = only_interpreted(
+    {
+        "hidden after the load": Text(
+            "The result is right, and the load went where nothing is yours: behind the row lies other data or no memory "
+            "at all, and a GPU stops with an illegal access. `tl.where` comes too late for that; the mask belongs into `tl.load`.",
+            "结果是对的，读取却越了界：行尾之后是别人的数据，甚至没有内存，GPU 会报非法访问而中止。`tl.where` 来得太晚，掩"
+            "码要交给 `tl.load`。",
+        ),
+        "without other": Text(
+            "The load has a mask and no `other=`. What the lanes that are off then hold is undefined: the interpreter "
+            "says 0, a GPU whatever is in the register. This check puts large numbers there. Say `other=0.0`.",
+            "读取有掩码，却没有 `other=`。无效 lane 里是什么就没有定义：解释器给 0，GPU 给寄存器里残留的任意值。这里的检查"
+            "在其中填了很大的数。请写明 `other=0.0`。",
+        ),
+    }
+)
 
 RAGGED = Exercise(
     drive=DRIVES["10.3"],
@@ -43,9 +60,25 @@ RAGGED = Exercise(
         answers.ragged_as,
         {
             "no mask at all": Text(
-                "No mask, neither for reading nor for writing. What lies beside the group decides its scale, and the "
-                "codes go over the next row. A test with a width of 128 would be green.",
-                "读和写都没有掩码。分组旁边的内容决定了它的尺度，编码又盖到下一行上。要是只用宽度 128 来测，一片绿。",
+                "No mask, neither for reading nor for writing, or one that is always on. What lies beside the group "
+                "decides its scale, and the codes go over the next row. `lane < GROUP & column < width` without brackets "
+                "is such a mask: `&` binds more tightly than `<`.",
+                "读和写都没有掩码，或者掩码恒为真。分组旁边的内容决定了它的尺度，编码又盖到下一行上。不加括号的 "
+                "`lane < GROUP & column < width` 就是这样的掩码：`&` 比 `<` 结合得更紧。",
+            ),
+            "end of the row alone": Text(
+                "Your mask is `column < width` alone, for reading and for writing: the lanes behind the group take part "
+                "in it. Python's `and` between two conditions does that, too: of blocks it keeps only the second one. "
+                "Write `(lane < GROUP) & (column < width)`.",
+                "读和写的掩码都只有 `column < width`：组后面的 lane 也参与进来了。用 Python 的 `and` 连接两个条件也会这样："
+                "对一块值，它只留下后一个条件。应写 `(lane < GROUP) & (column < width)`。",
+            ),
+            "end of the group alone": Text(
+                "Your mask is `lane < GROUP` alone, for reading and for writing: the short group reads and writes on "
+                "behind the end of its row. With Python's `and` the second condition alone remains, so it comes out the "
+                "same. Write `(lane < GROUP) & (column < width)`.",
+                "读和写的掩码都只有 `lane < GROUP`：不满的那组越过行尾继续读写。用 Python 的 `and` 时只有后一个条件有效，"
+                "也会得到这个结果。应写 `(lane < GROUP) & (column < width)`。",
             ),
             "load without a mask": Text(
                 "The load has no mask: garbage behind the row, and the values of the neighbour group, enter your "
@@ -90,11 +123,19 @@ RAGGED = Exercise(
                 "你的写入只在组尾停下，没有在行尾停下：不满的那组继续往下写，写进了下一行。程序的执行次序不定，所以错误"
                 "时有时无。",
             ),
+            "store past the group": Text(
+                "Your store stops at the end of the row, not of the group: each program writes over the beginning of the "
+                "next group. Under the interpreter the next program repairs it; on a GPU nobody keeps that order. The "
+                "check runs one program alone to see it: `lane < GROUP`.",
+                "你的写入只在行尾停下，没有在组尾停下：每个程序都盖掉了下一组的开头。解释器里下一个程序会把它盖好，GPU 却不"
+                "保证次序。检查时单独运行一个程序，就看得出来：还要 `lane < GROUP`。",
+            ),
             "rows rounded up to whole groups": Text(
                 "You store the rows of codes as if each were padded to whole groups. They are `width` apart; the padding "
                 "exists in registers only.",
                 "你存编码时，好像每一行都补齐成了整组。实际行距是 `width`；填充只存在于寄存器里。",
             ),
+            **UNSEEN,
         },
     ),
     variants=(answers.ragged_as("otherwise"),),

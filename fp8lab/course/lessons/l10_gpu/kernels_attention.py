@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from fp8lab.course.lessons.l10_gpu.driving_launch import launch
 from fp8lab.course.lessons.l10_gpu.kernels_pages import to_value
 
 
@@ -64,7 +65,8 @@ def split_kernel(
         else:
             total = total * shrink_total + tl.sum(weight)
             acc = acc * shrink_acc + tl.sum(weight[:, None] * v, 0)
-        peak = new_peak
+        if FAULT != "peak never updated":
+            peak = new_peak
     row = head * splits + split
     tl.store(peak_ptr + row + tl.arange(0, 1), peak)
     tl.store(sum_ptr + row + tl.arange(0, 1), total)
@@ -103,13 +105,16 @@ def attend(query, k_codes, k_scales, v_codes, v_scales, table, length, splits, *
         per_split = length // splits
     if fault == "otherwise":
         per_split += 3  # uneven splits are as right as even ones
+    if fault == "one split reads all":
+        per_split = length
     acc = query.new_empty(heads, splits, dim)
     peak, total = torch.empty_like(acc[..., 0]), torch.empty_like(acc[..., 0])
-    split_kernel[(heads, splits)](
-        query, k_codes, k_scales, v_codes, v_scales, table, acc, peak, total,
+    launch(
+        split_kernel, (heads, splits), query, k_codes, k_scales, v_codes, v_scales, table, acc, peak, total,
         length, per_split, dim**-0.5, k_codes.shape[1],
         DIM=dim, GROUP=dim // k_scales.shape[3], TOKENS=8, FAULT=fault,
     )  # fmt: skip
     out = torch.empty_like(query)
-    merge_kernel[(heads,)](acc, peak, total, out, splits, SPLITS=triton.next_power_of_2(splits), DIM=dim, FAULT=fault)
+    power = triton.next_power_of_2(splits)
+    launch(merge_kernel, (heads,), acc, peak, total, out, splits, SPLITS=power, DIM=dim, FAULT=fault)
     return out

@@ -29,6 +29,10 @@ def round_by_bits(x, FAULT: tl.constexpr):
         normal = ((magnitude + 0x7FFFF) >> 20) - 960
     if FAULT == "bias 8":
         normal = ((magnitude + 0x7FFFF + odd) >> 20) - 952
+    if FAULT == "bias not moved":
+        normal = (magnitude + 0x7FFFF + odd) >> 20
+    if FAULT == "bias in the mantissa's place":
+        normal = ((magnitude + 0x7FFFF + odd) >> 20) - 120
     if FAULT == "carry lost":
         normal = (((magnitude >> 23) - 120) << 3) | (((magnitude + 0x7FFFF + odd) >> 20) & 7)
     size = magnitude.to(tl.float32, bitcast=True)
@@ -39,6 +43,8 @@ def round_by_bits(x, FAULT: tl.constexpr):
         subnormal = normal
     if FAULT == "subnormals truncated":
         subnormal = (size * 512.0).to(tl.uint32)
+    if FAULT == "subnormals half up":
+        subnormal = (size * 512.0 + 0.5).to(tl.uint32)
     if FAULT == "otherwise":
         subnormal = (size + 16384.0).to(tl.uint32, bitcast=True) & 0xF
     code = tl.where(magnitude < 0x3C800000, subnormal, normal)
@@ -54,6 +60,8 @@ def round_by_bits(x, FAULT: tl.constexpr):
         code = tl.where(magnitude >= 0x43E00000, 0x7E, code)
     if FAULT != "NaN saturates":
         code = tl.where(magnitude > 0x7F800000, 0x7F, code)
+    if FAULT == "infinity is NaN":
+        code = tl.where(magnitude >= 0x7F800000, 0x7F, code)
     if FAULT == "sign lost":
         return code.to(tl.uint8)
     if FAULT == "native cast":

@@ -1,6 +1,6 @@
 """10.1 to 10.3 as they are got wrong: kernels with a compile-time FAULT. "" is right, "otherwise" right and different.
 
-Imports Triton: only `answers.Faulty` reaches in here, when it is launched.
+Imports Triton: only `driving_launch.Named` and `Device` reach in here, when something is launched.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ def absmax_kernel(x_ptr, absmax_ptr, row_stride, GROUP: tl.constexpr, FAULT: tl.
         place = row + group
     if FAULT == "results stand the other way":
         place = group * tl.num_programs(0) + row
+    if FAULT == "results with the stride of x":
+        place = row * row_stride + group
+    if FAULT == "one result per row, with the stride of x":
+        place = row * row_stride
     tl.store(absmax_ptr + place, absmax)
 
 
@@ -74,7 +78,11 @@ def quantize_kernel(x_ptr, codes_ptr, scales_ptr, row_stride, GROUP: tl.constexp
         scale = scale.to(tl.float16).to(tl.float32)
     if FAULT == "scale inverted":
         scale = tl.where(absmax == 0.0, 1.0, divide(448.0 + tl.zeros_like(absmax), absmax))
+    if FAULT == "plain division" or FAULT == "scale by plain division":
+        scale = tl.where(absmax == 0.0, 1.0, absmax / 448.0)
     scaled = divide(x, scale)
+    if FAULT == "plain division" or FAULT == "codes by plain division":
+        scaled = x / scale
     if FAULT == "scale inverted" or FAULT == "multiplied":
         scaled = x * scale
     if FAULT == "reciprocal":
@@ -113,6 +121,12 @@ def quantize_ragged_kernel(
         loaded = column < width
     if FAULT == "garbage behind the row":
         loaded = lane < GROUP
+    if FAULT == "end of the row alone":
+        real = column < width
+        loaded = real
+    if FAULT == "end of the group alone":
+        real = lane < GROUP
+        loaded = real
     if FAULT == "one too many":
         loaded = (lane < GROUP) & (column <= width)
     if FAULT == "tail dropped":
@@ -122,6 +136,10 @@ def quantize_ragged_kernel(
     elif FAULT == "otherwise":
         x = tl.load(x_ptr + row * row_stride + tl.minimum(column, width - 1)).to(tl.float32)
         x = tl.where(real, x, -0.0)
+    elif FAULT == "hidden after the load":
+        x = tl.where(real, tl.load(x_ptr + row * row_stride + column).to(tl.float32), 0.0)
+    elif FAULT == "without other":
+        x = tl.load(x_ptr + row * row_stride + column, mask=loaded).to(tl.float32)
     else:
         x = tl.load(x_ptr + row * row_stride + column, mask=loaded, other=0.0).to(tl.float32)
     absmax = tl.max(tl.abs(x))
@@ -132,6 +150,8 @@ def quantize_ragged_kernel(
         stored = lane >= 0
     if FAULT == "store past the row":
         stored = lane < GROUP
+    if FAULT == "store past the group":
+        stored = column < width
     if FAULT == "tail dropped":
         stored = loaded
     start = row * width

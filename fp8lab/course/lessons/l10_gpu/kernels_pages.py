@@ -35,7 +35,10 @@ def dequantize_kernel(
         place = row * (width // GROUP) + column // GROUP
     if FAULT == "scale of the neighbour":
         place = row * groups + (column // GROUP + 1) % groups
-    scale = tl.load(scales_ptr + place, mask=real, other=1.0)
+    if FAULT == "load without a mask":
+        scale = tl.load(scales_ptr + place)
+    else:
+        scale = tl.load(scales_ptr + place, mask=real, other=1.0)
     value = to_value(codes)
     if FAULT == "byte as a number":
         value = codes.to(tl.float32)
@@ -97,6 +100,8 @@ def write_kernel(
         code, where = code + head * width + lane, where + head * groups
     elif FAULT == "scales by heads alone":
         code, where = code + head * width + column, where + head
+    elif FAULT == "scales by groups alone":
+        code, where = code + head * width + column, where + group
     else:
         code, where = code + head * width + column, where + head * groups + group
     if FAULT == "otherwise":
@@ -108,6 +113,12 @@ def write_kernel(
         tl.store(scales_ptr + where, scale)
     elif FAULT == "tail of the head written":
         tl.store(codes_ptr + code, codes, mask=(lane < GROUP) & kept)
+        tl.store(scales_ptr + where, scale, mask=kept)
+    elif FAULT == "neighbour group written":
+        tl.store(codes_ptr + code, codes, mask=(column < width) & kept)
+        tl.store(scales_ptr + where, scale, mask=kept)
+    elif FAULT == "only the slot asked":
+        tl.store(codes_ptr + code, codes, mask=kept & (lane >= 0))
         tl.store(scales_ptr + where, scale, mask=kept)
     else:
         tl.store(codes_ptr + code, codes, mask=real & kept)

@@ -1,9 +1,14 @@
-"""What stands behind a difference, in symbols; and misconceptions made of faults and their explanations."""
+"""What stands behind a difference, in symbols; and misconceptions made of faults and their explanations.
+
+What is shown begins with the input, as the check's line does, and names behind an arrow what came of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import torch
 
 from fp8lab.course.exercise import Misconception
 from fp8lab.course.text import Text
@@ -14,51 +19,61 @@ def named(make: Callable[[str], Any], faults: Mapping[str, Text]) -> tuple[Misco
     return tuple(Misconception(fault, make(fault), explain) for fault, explain in faults.items())
 
 
+def only_interpreted(faults: Mapping[str, Text]) -> Mapping[str, Text]:
+    """Faults that the interpreter, watched, shows for certain; on a card they come to light or not, as it happens."""
+    return {} if torch.cuda.is_available() else faults
+
+
 def by_group(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    """ "codes[1, 30], group 1, x = -0.5" or "scales[0, 2], absmax = 3.25"."""
-    if not index:
-        return array
+    """ "x[1, 30] = -0.5 → codes[1, 30]" or "x[0, 48:58], max|x| = 3.25 → scales[0, 2]"."""
     x, group = inputs["x"], inputs["group"]
-    place = f"{array}[{', '.join(map(str, index))}]"
+    if not index:
+        return f"x [{', '.join(map(str, x.shape))}], GROUP = {group} → {array}"
+    row, column = index
     if array == "codes":
-        return f"{place}, group {index[1] // group}, x = {x[index].item():.9g}"
-    absmax = x[index[0], index[1] * group :][:group].abs().max()
-    return f"{place}, max|x| = {absmax.item():.9g}"
+        return f"x[{row}, {column}] = {x[index].item():.9g} → codes[{row}, {column}]"
+    begin, end = column * group, min((column + 1) * group, x.shape[1])
+    absmax = x[row, begin:end].abs().max().item()
+    return f"x[{row}, {begin}:{end}], max|x| = {absmax:.9g} → {array}[{row}, {column}]"
 
 
 def by_code(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    """ "out[0, 30], group 1, code 0x3A, scale 0.25"."""
+    """ "codes[0, 30] = 0x3A, scales[0, 1] = 0.25 → out[0, 30]"."""
+    codes, group = inputs["codes"], inputs["group"]
     if not index:
-        return array
+        return f"codes [{', '.join(map(str, codes.shape))}], GROUP = {group} → {array}"
     row, column = index
-    group = column // inputs["group"]
-    scale = inputs["scales"][row, group].item()
-    return f"out[{row}, {column}], group {group}, code 0x{inputs['codes'][index].item():02X}, scale {scale:.9g}"
+    scale = inputs["scales"][row, column // group].item()
+    code = f"codes[{row}, {column}] = 0x{codes[index].item():02X}"
+    return f"{code}, scales[{row}, {column // group}] = {scale:.9g} → out[{row}, {column}]"
 
 
 def by_slot(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    """ "codes[block 2, place 1, 5], slots 9, -1"."""
-    slots = inputs["launches"]["slot 0" in array][1]
+    """ "slots [9, -1] → codes[block 2, place 1, 5]"."""
+    slots = f"slots {inputs['launches']['slot 0' in array][1]}"
     if not index:
-        return f"{array}; slots {', '.join(map(str, slots))}"
+        return f"{slots} → {array}"
     block, place, last = index
-    return f"{array.split()[0]}[block {block}, place {place}, {last}]; slots {', '.join(map(str, slots))}"
+    return f"{slots} → {array.split()[0]}[block {block}, place {place}, {last}]"
 
 
 def by_head(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    return f"{array}: head {index[0]}, column {index[1]}" if len(index) == 2 else array
+    """ "19 tokens in 2 splits → out[head 0, 3]"."""
+    return f"{array} → out[head {index[0]}, {index[1]}]" if len(index) == 2 else array
 
 
 def by_case(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
+    """ "tokens=1, kv_heads=8, ... → bytes moved"."""
     names = ("tokens", "kv_heads", "head_dim", "group_size", "microseconds", "copied", "copy_microseconds")
     if not index:
         return array
-    return ", ".join(f"{name}={number:g}" for name, number in zip(names, inputs["cases"][index[0]]))
+    given = ", ".join(f"{name}={number:g}" for name, number in zip(names, inputs["cases"][index[0]]))
+    return f"{given} → {array}"
 
 
 def by_number(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    """ "x = 17.0 = 0x41880000"."""
+    """ "x = 17 = 0x41880000 → code"."""
     if not index:
-        return array
+        return f"x [{len(inputs['x'])}] → {array}"
     x = inputs["x"][index]
-    return f"x = {x.item():.9g} = 0x{x.view(dtype=x.dtype).numpy().view('u4').item():08X}"
+    return f"x = {x.item():.9g} = 0x{x.view(dtype=x.dtype).numpy().view('u4').item():08X} → code"
