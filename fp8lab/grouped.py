@@ -59,7 +59,7 @@ def quantize_rows(
 ) -> bool:
     """Fill codes [*, D] and stored scales [*, groups] from x [*, D] by the absmax rule. x may be any float dtype.
 
-    False, with the work unfinished, when a group holds NaN or inf (or a value beyond float32).
+    False, with nothing of use written, when a group holds NaN or inf (or a value beyond float32).
     """
     width, plain = x.shape[-1], x.dtype == torch.float32
     x, codes, stored = x.reshape(-1, width), codes.view(-1, width), stored.view(-1, stored.shape[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -26,10 +27,11 @@ LENGTHS = [
     16,
     63,
     64,
-    255,
     256,
     257,
     300,
+    512,
+    513,
     1000,
     (1 << 17) + 5,
 ]  # around vectors, blocks, and two threads' shares
@@ -123,7 +125,7 @@ def test_a_format_below_float32_is_refused():
 @pytest.mark.parametrize("fmt", [E4M3FN, E5M2FNUZ, INT8], ids=lambda fmt: fmt.name)
 def test_groups_of_every_length(threads, fmt, storage):
     shapes = [(5, 7), (3, 64), (2, 3, 100), (4, 129), (700, 130), (1000,), (1, 70_001), (9, 1)]
-    for shape, size, dtype in itertools.product(shapes, (1, 3, 64, 200, 100_000), (*FLOATS, torch.float64)):
+    for shape, size, dtype in itertools.product(shapes, (1, 3, 16, 64, 200, 600, 100_000), (*FLOATS, torch.float64)):
         threads(1 + size % 3)
         x = torch.randn(shape, generator=torch.Generator().manual_seed(size)).mul(9).to(dtype)
         x.view(-1)[::11] *= 1e-4
@@ -199,6 +201,17 @@ def test_it_is_compiled_once_and_kept(tmp_path):
     (kept,) = (cache / "fp8lab").iterdir()
     assert kept.suffix == ".so"
     assert not any("fast-math" in line for line in lines)
+
+
+def test_a_change_of_any_source_is_compiled_anew(tmp_path, monkeypatch):
+    shutil.copytree(build.SOURCE.parent, tmp_path / "native")
+    monkeypatch.setattr(build, "SOURCE", tmp_path / "native" / build.SOURCE.name)
+    digests = [build._digest(["c++"], ())]
+    sources = [path for path in (tmp_path / "native").iterdir() if path.suffix in (".cpp", ".h")]
+    for source in sources:
+        source.write_text(source.read_text() + "// changed")
+        digests.append(build._digest(["c++"], ()))
+    assert len(sources) == 3 and len(set(digests)) == 4
 
 
 def test_importing_compiles_nothing(tmp_path):

@@ -41,7 +41,7 @@ def quantize(
 ) -> bool:
     """Fill 8-bit codes [rows, D] and stored scales [rows, groups] from x [rows, D] of any float dtype.
 
-    False, with the work unfinished, when a group holds NaN, inf or a value beyond float32. Storage: float32, bfloat16
+    False, with nothing of use written, when a group holds NaN, inf or a value beyond float32. Storage: float32, bfloat16
     or E8M0FNU.
     """
     qmax = float(fmt.max_finite)
@@ -74,7 +74,7 @@ def _library(fmt: ElementFormat, overflow: str = "saturate") -> CDLL:
 
 
 def _constants(fmt: FloatFormat, overflow: str) -> list[str]:
-    """The fields of struct Format in kernels.cpp, in their order."""
+    """The fields of struct Format in numbers.h, in their order."""
     one_nan = fmt.special == "fnuz"
     subnormal_power = not fmt.has_zero and fmt.min_exponent == -127  # 2^-127, which float32 has as a subnormal
     values = {

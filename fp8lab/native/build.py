@@ -1,4 +1,4 @@
-"""kernels.cpp -> a shared library, with the C++ compiler of this machine; kept in the user's cache.
+"""kernels.cpp and its headers -> a shared library, with the C++ compiler of this machine; kept in the user's cache.
 
 Nothing is compiled at import, nor by anything but `library`. A library is kept under the hash of all that it depends on
 (source, definitions, flags, compiler, processor: the code is for this processor only), in $XDG_CACHE_HOME/fp8lab or
@@ -74,7 +74,8 @@ _LASTING: list[tempfile.TemporaryDirectory] = []
 
 
 def _digest(compiler: list[str], definitions: tuple[str, ...]) -> str:
-    facts = [SOURCE.read_text(encoding="utf-8"), repr(definitions), repr((EXACT, SHARED, CHOICES))]
+    sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
+    facts = [*(source.read_text(encoding="utf-8") for source in sources), repr(definitions), repr((EXACT, SHARED, CHOICES))]
     facts += [repr(compiler), _version(tuple(compiler)), sys.platform, platform.machine(), _processor()]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:24]
 
