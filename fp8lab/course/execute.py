@@ -150,11 +150,11 @@ def _faults(cell: dict[str, Any], root: Path) -> list[str]:
             found.append(f"shows a path of this machine: {text.strip()[:200]}")
         if _ADDRESS.search(text) and not set(tags) & set(UNCOMPARED):
             found.append(f"shows the address of an object: {text.strip()[:200]}")
-    if demo and any(text.startswith((MARKS["error"], MARKS["blocked"])) for text in shown):
+    if demo and any(text.startswith(MARKS["error"]) for text in shown):
         found.append(f"has a demo that shows nothing: {' '.join(map(_plain_text, shown)).strip()[:400]}")
-    if "check" in tags and any(text.startswith(MARKS["blocked"]) for text in shown):
+    if (demo or "check" in tags) and any(text.startswith(MARKS["blocked"]) for text in shown):
         found.append(
-            f"cannot be checked on this machine: {_plain_text(shown[0]).splitlines()[-1].strip()} "
+            f"cannot be run on this machine: {_plain_text(shown[0]).splitlines()[-1].strip()} "
             "Build this lesson where it can, the others by name (--lesson), or everything but outputs (--no-execute)"
         )
     elif "check" in tags and not any(text.startswith(MARKS["right"]) for text in shown):
