@@ -41,8 +41,8 @@ def quantize(
 ) -> bool:
     """Fill 8-bit codes [rows, D] and stored scales [rows, groups] from x [rows, D] of any float dtype.
 
-    False, with nothing of use written, when a group holds NaN, inf or a value beyond float32. Storage: float32, bfloat16
-    or E8M0FNU.
+    False, with nothing of use written, when a group holds NaN, inf or a value beyond float32. Storage: float32,
+    bfloat16 or E8M0FNU.
     """
     qmax = float(fmt.max_finite)
     lost = _library(fmt).quantize(

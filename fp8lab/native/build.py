@@ -75,7 +75,11 @@ _LASTING: list[tempfile.TemporaryDirectory] = []
 
 def _digest(compiler: list[str], definitions: tuple[str, ...]) -> str:
     sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
-    facts = [*(source.read_text(encoding="utf-8") for source in sources), repr(definitions), repr((EXACT, SHARED, CHOICES))]
+    facts = [
+        *(source.read_text(encoding="utf-8") for source in sources),
+        repr(definitions),
+        repr((EXACT, SHARED, CHOICES)),
+    ]
     facts += [repr(compiler), _version(tuple(compiler)), sys.platform, platform.machine(), _processor()]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:24]
 
