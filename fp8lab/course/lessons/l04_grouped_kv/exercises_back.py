@@ -32,7 +32,7 @@ RESTORE = Exercise(
     hints=(
         Text(
             "The way back undoes the way there: values were multiplied by the scale.",
-            "回来的路就是去的路倒着走：当时值是乘以尺度的。",
+            "还原就是把量化倒过来做：当时值是乘以尺度的。",
         ),
         Text(
             "Group g of a row begins at `g * size` and ends before `(g + 1) * size`. A slice that reaches past the "
@@ -106,7 +106,7 @@ RESTORE = Exercise(
             Text(
                 "Only full groups are restored; the short one at the end of each row stays zero. Its codes and its "
                 "scale were stored for nothing.",
-                "只还原了完整的组；每行末尾较短的组仍是零。它的编码和尺度白存了。",
+                "只还原了完整的组；每行末尾较短的那组仍是零，它的编码和尺度都白存了。",
             ),
         ),
         Misconception(

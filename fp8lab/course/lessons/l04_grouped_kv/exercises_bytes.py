@@ -35,12 +35,13 @@ REAL_FP8 = Exercise(
         Text(
             "The largest finite value of E4M3FN is 448. And the grid of a float format has fractions: whoever rounds "
             "to integers first throws them away.",
-            "E4M3FN 的最大有限值是 448。浮点格式的网格带小数：先取整的人就把小数都扔了。",
+            "E4M3FN 的最大有限值是 448。浮点格式的网格带小数：先取整，小数就都丢了。",
         ),
         Text(
             "`encode(groups * scales.unsqueeze(-1))` is rounding, clamping and casting in one. Back: "
             "`decode(codes)`, divided by the same scales.",
-            "`encode(groups * scales.unsqueeze(-1))` 一步完成舍入、限幅和转换。回来：`decode(codes)` 除以同样的尺度。",
+            "`encode(groups * scales.unsqueeze(-1))` 一步完成舍入、钳位和转换。读出时：`decode(codes)` 除以同样的尺"
+            "度。",
         ),
     ),
     reference=answers.grouped_fp8,
@@ -51,7 +52,7 @@ REAL_FP8 = Exercise(
             Text(
                 "127 belongs to int8. Nothing is clipped, so it looks well; but the 14 codes from 0x71 to 0x7E are "
                 "never used on either side, and small values slide into the subnormals sooner.",
-                "127 属于 int8。没有东西被截断，所以看上去没事；但 0x71 到 0x7E 这 14 个编码（正负两边）从来用不到，小的"
+                "127 属于 int8。没有值被钳位，所以看上去没事；但 0x71 到 0x7E 这 14 个编码（正负两边）从来用不到，小的"
                 "值也更早滑进次正规数。",
             ),
         ),
@@ -106,7 +107,7 @@ REAL_FP8 = Exercise(
             answers.multiplied_back,
             Text(
                 "Values were multiplied by the scale, so the way back divides by it.",
-                "去的时候乘了尺度，回来就要除以它。",
+                "写入时乘了尺度，读出时就要除以它。",
             ),
         ),
         Misconception(
@@ -131,7 +132,7 @@ REAL_FP8 = Exercise(
             answers.truncating,
             Text(
                 "Your codes are those of truncation: everything shrinks toward zero.",
-                "你的编码是截断得到的：所有值都向零收缩。",
+                "你的编码是截断得到的，没有就近舍入：所有值都向零收缩。",
             ),
         ),
     ),
@@ -169,8 +170,8 @@ LEDGER = Exercise(
             Text(
                 "Codes only: FP8 then is always exactly 2×, and int4 always 4×. A host-side pool that was sized so "
                 "overflows. Scales are stored, moved and read, too.",
-                "只算了编码：这样 FP8 永远正好是 2×，int4 永远 4×。照这样给内存池定大小是会溢出的。尺度同样要存、要搬、"
-                "要读。",
+                "只算了编码：这样 FP8 永远正好是 2×，int4 永远 4×。照这样给内存池定大小，是会装不下的。尺度同样要存、"
+                "要搬、要读。",
             ),
         ),
         Misconception(

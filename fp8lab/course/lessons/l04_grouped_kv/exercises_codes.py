@@ -24,17 +24,17 @@ CODES = Exercise(
     hints=(
         Text(
             "Three steps, in this order: to the nearest integer, into the range, into the container.",
-            "三步，依次是：取最近的整数，限制到范围内，装进容器。",
+            "三步，依次是：取最近的整数，钳位到范围内，装进容器。",
         ),
         Text(
             "`torch.round` sends ties to the even integer, as every correct implementation does: 0.5, 1.5, 2.5 become "
             "0, 2, 2.",
-            "`torch.round` 把平局送到偶数，正确的实现都这样：0.5、1.5、2.5 变成 0、2、2。",
+            "`torch.round` 遇到平局时取偶数，正确的实现都这样：0.5、1.5、2.5 变成 0、2、2。",
         ),
         Text(
             "The range is symmetric, from `-self.fp8_qmax` to `self.fp8_qmax`. It must be applied before the cast: a "
             "cast of 300 to int8 wraps around.",
-            "范围是对称的：从 `-self.fp8_qmax` 到 `self.fp8_qmax`。必须在转换之前限制：把 300 转成 int8 会回绕。",
+            "范围是对称的：从 `-self.fp8_qmax` 到 `self.fp8_qmax`。必须在转换之前钳位：把 300 转成 int8 会回绕。",
         ),
     ),
     reference=answers.FP8KVCacheSim,
@@ -46,8 +46,8 @@ CODES = Exercise(
                 "The cast cuts the fraction off: 3.7 becomes 3 and -3.7 becomes -3. Everything shrinks toward zero, "
                 "by half a step on average, and the errors of a dot product add up. An int8 store in vLLM did this "
                 "(vllm#45361). Round first.",
-                "转换会砍掉小数部分：3.7 变成 3，-3.7 变成 -3。所有值都向零收缩，平均半个台阶，点积里的误差就越积越多。"
-                "vLLM 的 int8 写入犯过这个错（vllm#45361）。要先舍入。",
+                "转换会砍掉小数部分：3.7 变成 3，-3.7 变成 -3。所有值都向零收缩，平均半个台阶，点积里的误差就越积越"
+                "多。vLLM 的 INT8 KV 缓存写入犯过这个错（vllm#45361）。要先舍入。",
             ),
         ),
         Misconception(
@@ -85,8 +85,8 @@ CODES = Exercise(
                 "A scale may come from elsewhere, from a calibration or from yesterday's tokens, and then values lie "
                 "beyond it. Without a clamp 300 wraps around to 44 and 130 to -126: the largest value of the row gets "
                 "the wrong sign.",
-                "尺度可能来自别处：来自校准，或者来自更早的 token，这时就会有值超出范围。不做限制，300 回绕成 44，130 回"
-                "绕成 -126：一行里最大的值连符号都错了。",
+                "尺度可能来自别处：来自校准，或者来自更早的 token，这时就会有值超出范围。不钳位，300 就会回绕成 44，"
+                "130 回绕成 -126：一行里最大的值，连符号都错了。",
             ),
         ),
         Misconception(
@@ -130,7 +130,7 @@ CODES = Exercise(
             answers.unsigned,
             Text(
                 "You clamp to 0..qmax, so every negative value becomes 0. Keys and values have both signs.",
-                "你限制到了 0..qmax，负值全变成 0。K 和 V 有正有负。",
+                "你钳位到了 0..qmax，负值全变成 0。K 和 V 有正有负。",
             ),
         ),
         Misconception(

@@ -78,7 +78,7 @@ WITHOUT_LOOP = Exercise(
             answers.tail_dropped,
             Text(
                 "Only full groups are measured; the tail of each row has no scale and its codes are 0.",
-                "只量了完整的组；每行的尾巴没有尺度，编码为 0。",
+                "只量了完整的组；每行的尾组没有尺度，编码全是 0。",
             ),
         ),
         Misconception(
@@ -87,8 +87,8 @@ WITHOUT_LOOP = Exercise(
             Text(
                 "What you filled the last group up with takes part in its absmax. `torch.empty` leaves whatever was "
                 "in memory; so the scale of every tail depends on what ran before. Zeros never enter an absmax.",
-                "你补进最后一组的东西参与了 absmax。`torch.empty` 里是内存里的残留，于是每行尾巴的尺度取决于此前跑过什"
-                "么。补零则永远不影响 absmax。",
+                "你补进最后一组的东西参与了 absmax。`torch.empty` 里是内存里的残留，于是每行尾组的尺度，取决于此前运行"
+                "过什么。补零则永远不影响 absmax。",
             ),
         ),
         Misconception(
@@ -97,7 +97,7 @@ WITHOUT_LOOP = Exercise(
             Text(
                 "The tail is filled up with values from the beginning of the row, so a large value there makes the "
                 "tail's ruler coarse. Harmless in half of the rows, which is why a quick look does not find it.",
-                "你用行首的值来补尾巴，于是行首的大值会让尾巴的尺子变粗。一半的行不受影响，所以粗看发现不了。",
+                "你用行首的值来补尾组，行首如果有大的值，尾组的尺子就变粗了。一半的行不受影响，所以粗看发现不了。",
             ),
         ),
         Misconception(
@@ -126,7 +126,7 @@ WITHOUT_LOOP = Exercise(
             answers.signed_absmax,
             Text(
                 "`amax` alone looks at the sign: the group whose largest size is negative is clipped.",
-                "单用 `amax` 看的是带符号的值：绝对值最大的数为负时，这个组会被截断。",
+                "单用 `amax` 看的是带符号的值：一个组里绝对值最大的数如果是负的，就会被钳位。",
             ),
         ),
         Misconception(

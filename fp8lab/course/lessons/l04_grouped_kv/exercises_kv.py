@@ -72,7 +72,7 @@ SHAPE = Exercise(
             Text(
                 "Rows and a last axis: right for two axes. A batch of hidden states has three, and yours come back as "
                 "two.",
-                "行数加最后一轴：对二维没错。一批隐藏状态有三个轴，还原出来只剩两个。",
+                "行数加最后一轴：两个轴时没错。一批隐藏状态有三个轴，还原出来却只剩两个。",
             ),
         ),
         Misconception(
@@ -144,7 +144,7 @@ GROUPS = Exercise(
             answers.rounded_groups,
             Text(
                 "round(96 / 64) is 2 and round(65 / 64) is 1: any tail shorter than half a group is lost.",
-                "round(96 / 64) 是 2，round(65 / 64) 却是 1：短于半组的尾巴都会丢。",
+                "round(96 / 64) 是 2，round(65 / 64) 却是 1：不到半组的尾组都会丢掉。",
             ),
         ),
         Misconception(

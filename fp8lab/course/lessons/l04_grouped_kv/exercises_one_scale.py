@@ -46,8 +46,8 @@ ABSMAX = Exercise(
             Text(
                 "You take the largest value, with its sign. In [1, -3, 2] that is 2, so -3 is scaled beyond the grid "
                 "and clipped. In a row of negative numbers it is the smallest size of all, or not even positive.",
-                "你取的是带符号的最大值。对 [1, -3, 2] 得到 2，于是 -3 缩放后超出网格、被截断。整行都是负数时，得到的反"
-                "而是绝对值最小的那个，甚至不是正数。",
+                "你取的是带符号的最大值。对 [1, -3, 2] 得到 2，于是 -3 缩放后超出网格，被钳位。整行都是负数时，得到的"
+                "反而是绝对值最小的那个，而且是负数。",
             ),
         ),
         Misconception(
@@ -104,7 +104,7 @@ ABSMAX = Exercise(
             Text(
                 "The mean size is no bound: about half of all values are larger, and every one of them would be "
                 "clipped.",
-                "平均绝对值不是上界：大约一半的值比它大，这些值全都会被截断。",
+                "平均绝对值不是上界：大约一半的值比它大，这些值全都会被钳位。",
             ),
         ),
         Misconception(
@@ -153,7 +153,7 @@ SCALE = Exercise(
                 "quantizing. Most libraries store that one. This class multiplies: q = round(x · scale). Either works; "
                 "mixed, nearly every code is 0 or clipped.",
                 "absmax / qmax 是另一种约定的尺度：x = 编码 × 尺度，量化时用除法，多数库存的是它。这个类用乘法：q = "
-                "round(x · scale)。两种都行，混用就几乎全是 0 或截断。",
+                "round(x · scale)。两种都行；混用的话，编码不是 0 就是被钳位，几乎没有例外。",
             ),
         ),
         Misconception(
@@ -182,8 +182,8 @@ SCALE = Exercise(
             Text(
                 "int8 reaches from -128 to 127, so 128 exists on one side only. With 128 the largest positive value "
                 "becomes code 128 and is clipped to 127: absmax itself is wrong by 0.8 %.",
-                "int8 的范围是 -128 到 127，128 只在一边存在。用 128，最大的正值会变成编码 128，再被截到 127：偏偏是 "
-                "absmax 自己错了 0.8 %。",
+                "int8 的范围是 -128 到 127，只有负的一边有 128。用 128，最大的正值会变成编码 128，再被钳到 127：偏偏是"
+                " absmax 自己错了 0.8 %。",
             ),
         ),
         Misconception(
@@ -200,8 +200,8 @@ SCALE = Exercise(
             Text(
                 "448 is the largest E4M3FN *value*. The container here is int8, whose largest code is fp8_qmax; "
                 "whatever lies above 28 % of absmax would be clipped. Exercise 4.9 is where 448 belongs.",
-                "448 是 E4M3FN 的最大*值*。这里的容器是 int8，最大编码是 fp8_qmax；超过 absmax 的 28 % 就全被截断。448 "
-                "属于练习 4.9。",
+                "448 是 E4M3FN 的最大*值*。这里的容器是 int8，最大编码是 fp8_qmax；超过 absmax 的 28 % 就全被钳位。"
+                "448 属于练习 4.9。",
             ),
         ),
         Misconception(
@@ -219,8 +219,8 @@ SCALE = Exercise(
             Text(
                 "There are 2·qmax + 1 codes, but they are shared by both signs: absmax lands on code qmax, and -absmax "
                 "on -qmax. With this scale half of the range is clipped.",
-                "编码共有 2·qmax + 1 个，但正负各用一半：absmax 落在 qmax，-absmax 落在 -qmax。用这个尺度，一半的范围被"
-                "截断。",
+                "编码共有 2·qmax + 1 个，但正负各用一半：absmax 落在 qmax，-absmax 落在 -qmax。用这个尺度，一半的范围"
+                "都会被钳位。",
             ),
         ),
     ),

@@ -56,8 +56,8 @@ PER_CHANNEL = Exercise(
             Text(
                 "One scale for each token, over its channels: the loud channel sits in every token, so every token pays "
                 "for it. Here the channel keeps its own scale.",
-                "你给了每个 token 一个尺度，由它的所有通道共用：响的通道每个 token 里都有，于是每个 token 都要替它付账。这"
-                "里要让通道各有各的尺度。",
+                "你给了每个 token 一个尺度，由它的所有通道共用：每个 token 里都有那个大通道，于是每个 token 都要替它付"
+                "账。这里要让通道各有各的尺度。",
             ),
         ),
         Misconception(
@@ -100,7 +100,7 @@ PER_CHANNEL = Exercise(
             answers.first_token_only,
             Text(
                 "The scale is the size of the first token of the group; every later one that is larger is clipped.",
-                "尺度取自组里第一个 token，后面凡是比它大的都被截断。",
+                "尺度取自组里第一个 token，后面凡是比它大的都被钳位。",
             ),
         ),
         Misconception(
@@ -109,8 +109,8 @@ PER_CHANNEL = Exercise(
             Text(
                 "Each group was stored under another group's scales. Tempting, since those are known when the first "
                 "token of a group arrives; and where the level has changed it clips or wastes codes.",
-                "每个组用了别的组的尺度。这很诱人，因为组里第一个 token 到来时，前一组的尺度已经有了；可是幅度一变，不是截断"
-                "就是浪费编码。",
+                "每个组用了别的组的尺度。这很诱人，因为组里第一个 token 到来时，前一组的尺度已经有了；可是幅度一变，不"
+                "是被钳位，就是浪费编码。",
             ),
         ),
         Misconception(

@@ -45,8 +45,8 @@ CHOICE = Exercise(
                 "You measured how far K and V are from their originals. Nobody reads a key; it is multiplied by a query, "
                 "and a softmax follows. The outlier channels hold nearly all of K's energy, so a tensor error is about "
                 "them, whether queries read them or not.",
-                "你量的是 K、V 与原值的距离。没有人直接读 K：它要乘上 query，再过 softmax。离群通道占了 K 几乎全部能量，张"
-                "量误差说的就是它们，不管 query 读不读。",
+                "你量的是 K、V 与原值的距离。没有谁会直接用 K：它先与 query 相乘，再过 softmax。大通道占了 K 几乎全部"
+                "能量，张量误差说的就是它们，不管 query 看不看。",
             ),
         ),
         Misconception(
@@ -72,7 +72,7 @@ CHOICE = Exercise(
             Text(
                 "The difference was not divided by the size of the output. Heads differ in size, so the loud one decides "
                 "alone.",
-                "差没有除以输出的大小。各个头大小不同，于是最响的头一个人说了算。",
+                "差没有除以输出的大小。各个头大小不同，于是最大的那个头说了算。",
             ),
         ),
         Misconception(

@@ -21,7 +21,7 @@ def show_fold(inputs, array: str, index: tuple[int, ...]) -> str:
 FOLD = Exercise(
     drive=DRIVES["5.8"],
     points=4,
-    title=Text("Scales that fold, and scales that do not", "能并进去的尺度，和并不进去的尺度"),
+    title=Text("Scales that fold, and scales that do not", "能折叠的尺度，和不能折叠的尺度"),
     hints=(
         Text(
             "A factor comes out of a sum when it does not change along the axis that is summed. q · k sums over "
@@ -31,8 +31,8 @@ FOLD = Exercise(
         Text(
             "A scale that changes along one axis only always folds somewhere. One that changes along both, "
             "`scale.shape[-2] > 1` and `scale.shape[-1] > 1`, folds nowhere.",
-            "只随一个轴变化的尺度，总有地方可并。两个轴都变的，即 `scale.shape[-2] > 1` 且 `scale.shape[-1] > 1`，哪儿都并"
-            "不进去。",
+            "只随一个轴变化的尺度，总有地方可以折叠。两个轴都变的，即 `scale.shape[-2] > 1` 且 `scale.shape[-1] > 1`，"
+            "就无处可折。",
         ),
         Text(
             "K per channel: onto the query, `query * k_scale`. K per token or per head: onto the scores. There tokens are "
@@ -64,8 +64,8 @@ FOLD = Exercise(
             Text(
                 "The scores lack K's scale. Its fast path forgot the descale, and the model went on speaking "
                 "(vllm#42580, flashinfer#4979). The same K stored with s and with 4s must give the same attention.",
-                "分数里少了 K 的尺度。有的快速路径就这样忘了反缩放，而模型照样往下说（vllm#42580、flashinfer#4979）。同一个 "
-                "K 用 s 存和用 4s 存，注意力必须一样。",
+                "分数里少了 K 的尺度。有的快速路径就这样漏乘了尺度，而模型照样往下说（vllm#42580、flashinfer#4979）。"
+                "同一个 K 用 s 存和用 4s 存，注意力必须一样。",
             ),
         ),
         Misconception(
@@ -117,7 +117,7 @@ FOLD = Exercise(
             Text(
                 "V's token scales were put on the scores. The softmax is not linear: a factor in front of it changes who "
                 "is attended to, not how large the value is.",
-                "V 的 token 尺度乘到了分数上。softmax 不是线性的：乘在它前面，改变的是看谁，而不是值有多大。",
+                "V 的 token 尺度乘到了分数上。softmax 不是线性的：乘在它前面，改变的是注意力看向谁，而不是值有多大。",
             ),
         ),
         Misconception(
@@ -143,8 +143,8 @@ FOLD = Exercise(
             Text(
                 "Scales that change along tokens and along channels went through. Neither side of a product can take "
                 "them: dequantize first, or split the sum by group. Refuse, instead of using the first group's.",
-                "沿 token 和沿通道都变的尺度被放行了。乘积的哪一边都收不下它们：要么先反量化，要么按组拆开求和。应当拒绝，而"
-                "不是凑合用第一组的。",
+                "沿 token 和沿通道都变的尺度被放行了。乘积的哪一边都收不下它们：要么先还原，要么按组拆开求和。应当拒"
+                "绝，而不是凑合用第一组的。",
             ),
         ),
         Misconception(
@@ -153,7 +153,7 @@ FOLD = Exercise(
             Text(
                 "Scales per token and per channel fold as well: onto scores, query, probabilities or output. Refuse only "
                 "those that change along both axes.",
-                "每 token、每通道的尺度同样可以并入：分数、query、概率或输出。只有两个轴都变的才该拒绝。",
+                "每 token、每通道的尺度同样可以折叠，折到分数、query、概率或输出上。只有两个轴都变的才该拒绝。",
             ),
         ),
     ),

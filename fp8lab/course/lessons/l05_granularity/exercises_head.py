@@ -54,7 +54,7 @@ ONE_SCALE = Exercise(
             answers.signed_absmax,
             Text(
                 "`amax` looks at signs. Where the largest size is a negative number, it is clipped.",
-                "`amax` 看的是带符号的值。绝对值最大的数为负时，它会被截断。",
+                "`amax` 看的是带符号的值。绝对值最大的数如果是负的，就会被钳位。",
             ),
         ),
         Misconception(
@@ -79,7 +79,7 @@ ONE_SCALE = Exercise(
             answers.first_head_only,
             Text(
                 "The scale was taken from head 0 alone. Every louder head is clipped.",
-                "尺度只取自第 0 个头。比它大的头全都被截断了。",
+                "尺度只取自第 0 个头。比它大的头全都被钳位了。",
             ),
         ),
         Misconception(
@@ -98,7 +98,8 @@ ONE_SCALE = Exercise(
             Text(
                 "A mean lets three good heads hide a dead one: with 32 heads it would read 5 %. A model does not "
                 "average its heads. Take the maximum.",
-                "取平均，三个好头就能掩护一个死头；有 32 个头时只会读出 5 % 左右。模型不会把各个头平均。要取最大值。",
+                "取平均，三个好的头就能掩护一个全毁的头；有 32 个头时，平均值不过 5 % 左右。模型不会把各个头平均。要取"
+                "最大值。",
             ),
         ),
         Misconception(
@@ -181,7 +182,7 @@ PER_HEAD = Exercise(
             Text(
                 "All heads of a layer got the same scale. Per layer is per tensor: the loudest head pays for nobody, "
                 "and everybody pays for it.",
-                "同一层的各个头用了同一个尺度。“每层一个”就是“每张量一个”：最响的头定了尺度，账由其他头付。",
+                "同一层的各个头用了同一个尺度。“每层一个”就是“每张量一个”：尺度由最大的头来定，账由其他头来付。",
             ),
         ),
         Misconception(
@@ -199,7 +200,7 @@ PER_HEAD = Exercise(
             Text(
                 "Every layer has the scales of layer 0. A loader that takes the first `k_scale` that it finds does "
                 "that.",
-                "每一层用的都是第 0 层的尺度。装载时见到第一个 `k_scale` 就到处套用，结果就是这样。",
+                "每一层用的都是第 0 层的尺度。加载时见到第一个 `k_scale` 就到处套用，结果就是这样。",
             ),
         ),
         Misconception(
@@ -207,7 +208,7 @@ PER_HEAD = Exercise(
             answers.signed_heads,
             Text(
                 "`amax` looks at signs: heads whose largest size is negative are clipped.",
-                "`amax` 看的是带符号的值：绝对值最大的数为负的头会被截断。",
+                "`amax` 看的是带符号的值：绝对值最大的数如果是负的，这个头就会被钳位。",
             ),
         ),
         Misconception(
@@ -237,7 +238,8 @@ PER_HEAD = Exercise(
             Text(
                 "The scales are right, and each was used for another head. The small head under the loud one's scale "
                 "is zeros, the loud one under the small one's scale is clipped. No shape complains.",
-                "尺度算对了，却用在了别的头上。小的头用了大头的尺度，变成零；大的头用了小头的尺度，被截断。形状上毫无破绽。",
+                "尺度算对了，却用在了别的头上。小的头用了大头的尺度，变成零；大的头用了小头的尺度，被钳位。形状上毫无"
+                "破绽。",
             ),
         ),
         Misconception(
@@ -263,7 +265,7 @@ PER_HEAD = Exercise(
             Text(
                 "You took the absmax of the first sequence of the batch. A sequence that is louder is clipped. A "
                 "shared scale has to have seen everybody who uses it.",
-                "absmax 只取自批里的第一条序列，更响的序列会被截断。共用的尺度，必须见过所有使用它的数据。",
+                "absmax 只取自批里的第一条序列，更大的序列会被钳位。共用的尺度，必须见过所有使用它的数据。",
             ),
         ),
     ),

@@ -33,7 +33,7 @@ POWERS = Exercise(
         Text(
             "The code is that exponent plus 127. Codes run from 0 to 254; 255 is NaN, so clamp before the cast to "
             "`torch.uint8`.",
-            "编码就是这个指数加 127。编码从 0 到 254；255 是 NaN，所以转成 `torch.uint8` 之前要限幅。",
+            "编码就是这个指数加 127。编码从 0 到 254；255 是 NaN，所以转成 `torch.uint8` 之前要钳位。",
         ),
     ),
     reference=answers.to_e8m0,
@@ -44,8 +44,8 @@ POWERS = Exercise(
             Text(
                 "This is what a plain cast to E8M0 gives: the nearest power of two. For 1.2 that is 1, so absmax lands "
                 "on 1.2 × 448 = 537.6 and is clipped (mlx#4353). Round up, and nothing is ever clipped.",
-                "直接转换成 E8M0 就是这样：取最近的 2 的幂。1.2 变成 1，absmax 就落在 1.2 × 448 = 537.6，被截断"
-                "（mlx#4353）。向上取，就永远不会截断。",
+                "直接转换成 E8M0 就是这样：取最近的 2 的幂。1.2 变成 1，absmax 就落在 1.2 × 448 = 537.6，被钳位（"
+                "mlx#4353）。向上取，就永远没有值会被钳位。",
             ),
         ),
         Misconception(
@@ -54,7 +54,7 @@ POWERS = Exercise(
             Text(
                 "log2 was rounded to the nearest integer: the border lies at √2. Everything below it is rounded down "
                 "and clips.",
-                "对 log2 就近取整：分界在 √2。小于它的都被向下取，于是截断。",
+                "对 log2 就近取整：分界在 √2。小于它的都被向下取，于是有值被钳位。",
             ),
         ),
         Misconception(
@@ -63,7 +63,7 @@ POWERS = Exercise(
             Text(
                 "You kept the exponent and dropped the mantissa. The scale is too small by up to a factor of two, so "
                 "the largest values of nearly every group clip.",
-                "只留了指数，丢掉了尾数。尺度最多小一倍，几乎每组最大的值都会被截断。",
+                "只留了指数，丢掉了尾数。尺度最多会小一半，几乎每组最大的值都会被钳位。",
             ),
         ),
         Misconception(
@@ -72,7 +72,7 @@ POWERS = Exercise(
             Text(
                 "A scale that is a power of two already was doubled. Nothing clips, and one of the 15 octaves is given "
                 "away; quantizing a second time would double it again.",
-                "本来就是 2 的幂的尺度也翻了一倍。虽然不会截断，却白白送掉一个倍频程；再量化一次还会再翻倍。",
+                "本来就是 2 的幂的尺度也翻了一倍。虽然没有值被钳位，却白白送掉一个倍频程；再量化一次还会再翻倍。",
             ),
         ),
         Misconception(
@@ -116,7 +116,7 @@ POWERS = Exercise(
             Text(
                 "Without a limit the cast to uint8 wraps: exponent -129 becomes code 254, the largest scale there is, "
                 "and 128 becomes 255, which is NaN.",
-                "不限幅，转 uint8 时会回绕：指数 -129 变成编码 254，成了最大的尺度；128 变成 255，那是 NaN。",
+                "不钳位，转 uint8 时会回绕：指数 -129 变成编码 254，成了最大的尺度；128 变成 255，那是 NaN。",
             ),
         ),
         Misconception(

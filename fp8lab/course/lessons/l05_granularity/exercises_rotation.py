@@ -54,7 +54,7 @@ ROTATION = Exercise(
             Text(
                 "The output is still in rotated coordinates. Either rotate it back, or, as QuaRot does for V, fold the "
                 "rotation into the weights of the next layer.",
-                "输出还停留在旋转后的坐标里。要么转回来，要么像 QuaRot 处理 V 那样，把旋转并进下一层的权重。",
+                "输出还停留在旋转后的坐标里。要么转回来，要么像 QuaRot 处理 V 那样，把旋转折进下一层的权重。",
             ),
         ),
         Misconception(
@@ -72,7 +72,7 @@ ROTATION = Exercise(
             Text(
                 "Only K was rotated. A fair choice in practice, since outlier channels live in K; the exercise asks for "
                 "both.",
-                "只旋转了 K。实际中这样做也说得过去，离群通道多在 K 里；但这道题要求两个都转。",
+                "只旋转了 K。实际中这样做也说得过去，大通道多在 K 里；但这道题要求两个都转。",
             ),
         ),
         Misconception(

@@ -52,8 +52,8 @@ APPEND = Exercise(
             Text(
                 "One absmax over the whole token: the heads share it, and the small ones lose bits or vanish. What "
                 "engines call per token is mostly per (token, head).",
-                "整个 token 只取了一个 absmax：各个头共用，小的头丢精度，甚至消失。推理引擎所说的 per token，多数是每个 "
-                "(token, 头) 一个。",
+                "整个 token 只取了一个 absmax：各个头共用，小的头丢精度，甚至消失。推理引擎所说的 per token，多数是每"
+                "个（token，头）一个。",
             ),
         ),
         Misconception(
@@ -63,8 +63,8 @@ APPEND = Exercise(
                 "You reused the scale of the first token. A frozen scale clips whatever is larger later, at 448 times "
                 "that scale, and no error is raised. Hugging Face's FP8 layer freezes its scale at the first update "
                 "in this way.",
-                "你一直用第一个 token 的尺度。尺度冻结之后，后来更大的值都在 448 倍尺度处被截断，而且不报错。Hugging "
-                "Face 的 FP8 缓存层就在第一次更新时这样冻结尺度。",
+                "你一直用第一个 token 的尺度。尺度冻结之后，后来的值凡是超过尺度的 448 倍，都会被钳位，而且不报错。"
+                "Hugging Face 的 FP8 缓存层就在第一次更新时这样冻结尺度。",
             ),
         ),
         Misconception(
@@ -73,8 +73,8 @@ APPEND = Exercise(
             Text(
                 "The new token was written under the scale of its neighbour. Neighbours are often alike, so this looks "
                 "fine until one is not: 10 times larger means clipped to a tenth.",
-                "新 token 用了前一个 token 的尺度。相邻的 token 往往差不多，所以看上去没问题，直到有一个不一样：大 10 倍，"
-                "就被截到十分之一。",
+                "新 token 用了前一个 token 的尺度。相邻的 token 往往差不多，所以看上去没问题，直到有一个不一样：大 10 "
+                "倍，就被钳到十分之一。",
             ),
         ),
         Misconception(
@@ -112,7 +112,7 @@ APPEND = Exercise(
             Text(
                 "Scale 1.0 is what a loader takes when it finds none. Values above 448 are clipped, small heads fall "
                 "among the subnormals.",
-                "装载时找不到尺度，就默认 1.0。大于 448 的值被截断，小的头落进次正规数。",
+                "加载时找不到尺度，才会用 1.0 代替。大于 448 的值会被钳位，小的头会落进次正规数。",
             ),
         ),
         Misconception(
@@ -138,7 +138,7 @@ APPEND = Exercise(
             answers.signed_absmax,
             Text(
                 "`amax` looks at signs. A vector whose largest size is negative is clipped.",
-                "`amax` 看的是带符号的值。绝对值最大的数为负的向量会被截断。",
+                "`amax` 看的是带符号的值。绝对值最大的数如果是负的，这个向量就会被钳位。",
             ),
         ),
         Misconception(
