@@ -66,6 +66,14 @@ def test_a_value_beyond_the_grid_is_clamped_and_a_fraction_is_truncated():
             assert "截断" not in line or re.search("舍入|小数|零收缩", line), line
 
 
+@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_check_calls_an_exercise_as_its_heading_does(name, lang):
+    headings = dict(re.findall(r"^## (\d+\.\d+) (?!to |到 )(.*)", prose(name, lang), flags=re.M))
+    titles = {found.key: found.title.get(lang) for found in lesson_exercises(name)}
+    assert len(headings) >= 3 and headings.items() <= titles.items()
+
+
 # ---- lesson 10: Triton before the first exercise
 
 

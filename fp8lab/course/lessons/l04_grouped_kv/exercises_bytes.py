@@ -144,7 +144,7 @@ REAL_FP8 = Exercise(
 LEDGER = Exercise(
     drive=DRIVES["4.10"],
     points=3,
-    title=Text("Bytes of scales", "尺度要占多少字节"),
+    title=Text("The bill", "算账"),
     hints=(
         Text(
             "A row holds head_dim codes and one scale for each group, the short one included.",

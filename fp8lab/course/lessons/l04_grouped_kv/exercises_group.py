@@ -27,7 +27,7 @@ def show_element(inputs, array: str, index: tuple[int, ...]) -> str:
 WITHOUT_LOOP = Exercise(
     drive=DRIVES["4.8"],
     points=4,
-    title=Text("Without Python loops", "去掉 Python 循环"),
+    title=Text("Remove the loops", "去掉循环"),
     hints=(
         Text(
             "Give the groups an axis of their own: [..., head_dim] becomes [..., n_groups, group_size], and every loop "

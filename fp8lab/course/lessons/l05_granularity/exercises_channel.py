@@ -22,7 +22,7 @@ def show_channel(inputs, array: str, index: tuple[int, ...]) -> str:
 PER_CHANNEL = Exercise(
     drive=DRIVES["5.4"],
     points=3,
-    title=Text("K per channel, in groups of tokens", "K 每通道一个尺度，按 token 分组"),
+    title=Text("One scale per channel: K has loud channels", "每个通道一个尺度：K 有几个大通道"),
     hints=(
         Text(
             "Which axis is shared now? In [kv_heads, tokens, head_dim] a channel keeps its place, and the tokens of "

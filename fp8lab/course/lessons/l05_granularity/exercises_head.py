@@ -146,7 +146,7 @@ ONE_SCALE = Exercise(
 PER_HEAD = Exercise(
     drive=DRIVES["5.2"],
     points=3,
-    title=Text("One scale per KV head, in every layer", "每层每个 KV 头一个尺度"),
+    title=Text("One scale per KV head: an array, not a flag", "每个 KV 头一个尺度：是数组，不是开关"),
     hints=(
         Text(
             "Two axes survive: axis 0, the layers, and `axis`, the heads. Everything else is reduced, whatever the "

@@ -24,7 +24,7 @@ def show_token(inputs, array: str, index: tuple[int, ...]) -> str:
 APPEND = Exercise(
     drive=DRIVES["5.3"],
     points=2,
-    title=Text("One scale per token and head", "每个 token、每个头一个尺度"),
+    title=Text("One scale per token: it comes with the token", "每个 token 一个尺度：随 token 而来"),
     hints=(
         Text(
             "`token` is [kv_heads, head_dim]: one vector for each head. Each vector has an absmax of its own, along "
