@@ -13,12 +13,16 @@ CODES_AND_SCALES = (
 SCORE = 'score = tl.where(real, tl.sum(q[None, :] * k, 1) * softmax_scale, float("-inf"))\n'
 NORMAL = "normal = ((magnitude + 0x7FFFF + ((magnitude >> 20) & 1)) >> 20) - 960\n"
 SUBNORMAL = "subnormal = (size + 16384.0).to(tl.uint32, bitcast=True) - 0x46800000"
+# On a card program 0 is launched alone to see what it writes, and then `tl.num_programs` says 1.
+TOLD_OF_ONE_PROGRAM = (("10.3", "the last group by its number"),)
 
 RIGHT = {
     "10.1": {
         "other names, pointers in steps": "begin = x_ptr + row * row_stride + group * GROUP\n"
         "values = tl.load(begin + lane)\nsizes = tl.where(values < 0, -values, values)\n"
         "results = absmax_ptr + row * tl.num_programs(1)\ntl.store(results + group, tl.max(sizes, axis=0))",
+        "with a scalar load that is off": LOAD + "none = tl.load(x_ptr, mask=row < 0, other=0.0)\n"
+        "tl.store(absmax_ptr + row * tl.num_programs(1) + group, tl.maximum(tl.max(tl.abs(x)), none))",
         "both ends": LOAD + "largest, smallest = tl.max(x, 0), tl.min(x, 0)\n"
         "tl.store(absmax_ptr + row * tl.num_programs(1) + group, tl.maximum(largest, 0 - smallest))",
     },

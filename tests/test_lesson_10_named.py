@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 from learner import ROOT, Desk
-from right_lesson_10 import RIGHT
+from right_lesson_10 import RIGHT, TOLD_OF_ONE_PROGRAM
 from triton_here import needs_triton
 
 from fp8lab.codec import decode
@@ -111,6 +111,8 @@ def test_a_given_function_does_not_do_the_exercise(desk):
 @needs_triton
 @pytest.mark.parametrize("key, name", [(key, name) for key, fillings in RIGHT.items() for name in fillings])
 def test_other_styles_are_right(desk, key, name):
+    if torch.cuda.is_available() and (key, name) in TOLD_OF_ONE_PROGRAM:
+        pytest.skip("on a card, program 0 is told that it is alone")
     for seed in (0, 4711, 2**63 - 9):
         result = desk.judged(key, RIGHT[key][name], seed=seed)
         assert result.state == "right", feedback(exercise(key), result, "en")

@@ -5,7 +5,7 @@ A kernel that reads or writes past its data meets real memory, so its mistake be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from fp8lab.course.arrays import spell_numbers
 from fp8lab.course.lessons.l10_gpu.driving_launch import InTorch, device, launch
 from fp8lab.course.lessons.l10_gpu.driving_points import hexadecimal
-from fp8lab.course.lessons.l10_gpu.driving_watch import watched
+from fp8lab.course.lessons.l10_gpu.driving_watch import Seen, watched
 
 MARGIN = 1 << 13  # elements on either side: beyond what a wrong stride reaches, below where torch starts threads
 GARBAGE = 1e6  # times 1 to 97, in turn: larger than every real input, and no two neighbours alike
@@ -43,15 +43,15 @@ class Watched:
     ) -> None:
         self.canary = CANARIES[dtype][canary]
         span = 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if strides else torch.Size(shape).numel()
-        self._buffer = torch.full((2 * MARGIN + span,), self.canary, dtype=dtype, device=device)
+        self.buffer = torch.full((2 * MARGIN + span,), self.canary, dtype=dtype, device=device)
         strides = strides or torch.empty(shape, device="meta").stride()
-        self.view = self._buffer.as_strided(shape, strides, MARGIN)
+        self.view = self.buffer.as_strided(shape, strides, MARGIN)
 
     def written_outside(self, part: tuple[Any, ...] = ()) -> int:
         """How many elements outside the view, or outside a part of it, are no longer what they were."""
-        inside = torch.zeros_like(self._buffer, dtype=torch.bool)
+        inside = torch.zeros_like(self.buffer, dtype=torch.bool)
         inside.as_strided(self.view.shape, self.view.stride(), MARGIN)[part] = True
-        return int((self._buffer[~inside] != self.canary).sum())
+        return int((self.buffer[~inside] != self.canary).sum())
 
 
 @dataclass(frozen=True)
@@ -71,36 +71,38 @@ class Output:
 def observed(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> dict[str, Any]:
     """Launch `kernel` and say what it wrote, what it wrote elsewhere, and whether it read what is not there.
 
-    Three launches. The second finds other values in the outputs: what is still those was never stored. The third is of
-    program 0 alone, because the programs of a grid repair what one of them writes over its neighbour. The interpreter
-    tells it of the whole grid even so.
+    What program 0 writes counts by itself, because the programs of a grid repair what one of them writes over its
+    neighbour. A compiled kernel is launched three times for it: once more with other values in the outputs, so that
+    what is still there was never stored, and program 0 alone. Of an interpreted one, every access was seen.
     """
     outputs = [arg for arg in args if isinstance(arg, Output)]
 
-    def run(programs: tuple[int, ...], canary: int) -> tuple[dict[str, Watched], bool]:
+    def run(programs: tuple[int, ...], canary: int) -> tuple[dict[str, Watched], list[torch.Tensor]]:
         written = {output.name: output.watched(canary) for output in outputs}
         given = [written[arg.name].view if isinstance(arg, Output) else arg for arg in args]
-        if isinstance(kernel, InTorch):
-            launch(kernel, programs, *given, **constants)
-            return written, False
-        with watched(grid) as reads:
-            launch(kernel, programs, *given, **constants)
-        return written, reads.outside(*(arg for arg in given if isinstance(arg, torch.Tensor)))
+        launch(kernel, programs, *given, **constants)
+        return written, [arg for arg in given if isinstance(arg, torch.Tensor)]
 
-    (first, outside), (second, _), (alone, _) = run(grid, 0), run(grid, 1), run((1,) * len(grid), 0)
+    with nullcontext(Seen(False)) if isinstance(kernel, InTorch) else watched() as seen:
+        first, tensors = run(grid, 0)
+    if seen.interpreted:
+        stored = {name: seen.wrote(output.view) for name, output in first.items()}
+        strays = {o.name: seen.program_0_outside(first[o.name].view[o.own], first[o.name].buffer) for o in outputs}
+    else:
+        (second, _), (alone, _) = run(grid, 1), run((1,) * len(grid), 0)
+        stored = {name: (output.view != output.canary).cpu().numpy() for name, output in second.items()}
+        strays = {o.name: alone[o.name].written_outside(o.own) for o in outputs}
     outputs.reverse()  # scales before the codes that follow from them
-    arrays = {o.name: _stored(first[o.name].view, second[o.name].view, o.dtype) for o in outputs}
+    arrays = {o.name: _shown(first[o.name], stored[o.name], o.dtype) for o in outputs}
     arrays |= {f"{o.name} written elsewhere": first[o.name].written_outside() for o in outputs}
-    arrays |= {f"{o.name} of program 0 written elsewhere": alone[o.name].written_outside(o.own) for o in outputs}
-    return arrays | {"read elsewhere": outside}
+    arrays |= {f"{o.name} of program 0 written elsewhere": strays[o.name] for o in outputs}
+    return arrays | {"read elsewhere": seen.read_outside(*tensors)}
 
 
-def _stored(first: torch.Tensor, second: torch.Tensor, dtype: torch.dtype) -> np.ndarray:
-    """What two launches left: codes as text, numbers; NOTHING where either left what it had found."""
-    spell: Callable[[torch.Tensor], np.ndarray] = hexadecimal if dtype == torch.uint8 else lambda x: x.cpu().numpy()
-    values = spell(first)
-    lost = ((first == CANARIES[dtype][0]) & (second == CANARIES[dtype][1])).cpu().numpy()
+def _shown(output: Watched, stored: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """What a launch left: codes as text, numbers; NOTHING where the output still has what stood there before."""
+    values = hexadecimal(output.view) if dtype == torch.uint8 else output.view.cpu().numpy()
+    lost = ~stored & (output.view == output.canary).cpu().numpy()
     if not lost.any():
         return values
-    texts = values if values.dtype.kind == "U" else spell_numbers(values)
-    return np.where(lost, NOTHING, texts)
+    return np.where(lost, NOTHING, values if values.dtype.kind == "U" else spell_numbers(values))

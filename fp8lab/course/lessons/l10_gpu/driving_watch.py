@@ -1,9 +1,9 @@
-"""The interpreter, as careless as a GPU: what a GPU leaves undefined is undefined here, and reads are seen.
+"""The interpreter, as careless as a GPU: what a GPU leaves undefined is undefined here, and every access is seen.
 
 Triton's interpreter is kinder than a card. Lanes that a mask turns off come back as 0 without `other=`, and `/` is
 correctly rounded. While `watched` is on, such lanes hold garbage, a float32 quotient by `/` is one ulp off (PTX allows
-div.full.f32 two; a power of two divides exactly on cards, too), and every address that is read is written down.
-Compiled kernels are not touched: there the garbage and the ulp are real, and reads are not seen.
+div.full.f32 two; a power of two divides exactly on cards, too), and every address that is read or written is noted.
+Compiled kernels are not touched: there the garbage and the ulp are real, and nothing is seen.
 """
 
 from __future__ import annotations
@@ -18,26 +18,37 @@ import torch
 from fp8lab.course.drive import NotHere
 from fp8lab.course.lessons.l10_gpu.driving_launch import prepare
 
+PATCHED = ("create_masked_load", "create_masked_store", "create_fdiv")
 GARBAGE = {"f": 7.0e6, "i": 41, "u": 41}  # by numpy's kind; the float is larger than every real input
 
 
-class Reads:
-    """The addresses that kernels read; none where kernels are compiled."""
+class Seen:
+    """The addresses that kernels read and wrote. interpreted: False where kernels are compiled and nothing is seen."""
 
-    def __init__(self) -> None:
-        self._addresses: list[np.ndarray] = []
+    def __init__(self, interpreted: bool) -> None:
+        self.interpreted = interpreted
+        self.read, self.written, self.written_by_program_0 = (np.empty(0, np.uint64) for _ in range(3))
 
-    def note(self, pointers: np.ndarray, mask: np.ndarray) -> None:
-        self._addresses.append(np.broadcast_to(pointers, mask.shape)[mask].ravel())
+    def note(self, kind: str, pointers: np.ndarray, mask: np.ndarray) -> None:
+        setattr(self, kind, np.union1d(getattr(self, kind), np.broadcast_to(pointers, mask.shape)[mask]))
 
-    def outside(self, *tensors: torch.Tensor) -> bool:
+    def read_outside(self, *tensors: torch.Tensor) -> bool:
         """Whether something was read that is no element of any of these tensors."""
         own = np.concatenate([elements(tensor) for tensor in tensors])
-        return bool(self._addresses) and not np.isin(np.concatenate(self._addresses), own).all()
+        return not np.isin(self.read, own).all()
+
+    def program_0_outside(self, own: torch.Tensor, buffer: torch.Tensor) -> int:
+        """How many elements of `buffer` that are none of `own` program 0 wrote."""
+        there = np.isin(self.written_by_program_0, elements(buffer))
+        return int((there & ~np.isin(self.written_by_program_0, elements(own))).sum())
+
+    def wrote(self, tensor: torch.Tensor) -> np.ndarray:
+        """bool, of the shape of `tensor`: which of its elements were written."""
+        return np.isin(elements(tensor), self.written).reshape(tensor.shape)
 
 
 def elements(tensor: torch.Tensor) -> np.ndarray:
-    """The address of every element, gaps left out: uint64."""
+    """The address of every element, gaps left out: uint64, flat."""
     places = sum(
         np.arange(n).reshape([-1 if axis == at else 1 for at in range(tensor.dim())]) * step
         for axis, (n, step) in enumerate(zip(tensor.shape, tensor.stride()))
@@ -46,25 +57,29 @@ def elements(tensor: torch.Tensor) -> np.ndarray:
 
 
 @contextmanager
-def watched(grid: tuple[int, ...] = ()) -> Iterator[Reads]:
-    """Interpret kernels as above, and note what they read.
-
-    grid: what `tl.num_programs` says, however few programs are launched.
-    """
-    reads = Reads()
+def watched() -> Iterator[Seen]:
+    """Interpret kernels as above, and note what they read and write."""
     builder = _interpreter()
+    seen = Seen(builder is not None)
     if builder is None:
-        yield reads
+        yield seen
         return
-    load, divide = builder.create_masked_load, builder.create_fdiv
+    load, store, divide = (getattr(builder, name) for name in PATCHED)
 
     def watched_load(pointers: Any, mask: Any, other: Any, *rest: Any) -> Any:
         on = np.broadcast_to(mask.data.astype(bool), pointers.data.shape)
-        reads.note(pointers.data, on)
+        seen.note("read", pointers.data, on)
         result = load(pointers, mask, other, *rest)
         if other is None and on.size > 1 and not on.all():  # of one lane, Triton itself loses an `other` of 0
             result.data = np.where(on, result.data, GARBAGE.get(result.data.dtype.kind, 0)).astype(result.data.dtype)
         return result
+
+    def watched_store(pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        on = np.broadcast_to(mask.data.astype(bool), pointers.data.shape)
+        seen.note("written", pointers.data, on)
+        if builder.grid_idx == (0, 0, 0):
+            seen.note("written_by_program_0", pointers.data, on)
+        return store(pointers, value, mask, *rest)
 
     def careless_division(left: Any, right: Any) -> Any:
         result = divide(left, right)
@@ -73,20 +88,16 @@ def watched(grid: tuple[int, ...] = ()) -> Iterator[Reads]:
             result.data = np.where(moves, np.nextafter(result.data, np.float32(0.0)), result.data)
         return result
 
-    own = {"create_masked_load": watched_load, "create_fdiv": careless_division}
-    if grid:
-        size = (*grid, 1, 1)[:3]
-        own["set_grid_dim"] = lambda *launched: type(builder).set_grid_dim(builder, *size)
-    vars(builder).update(own)  # found before those of its class
+    vars(builder).update(zip(PATCHED, (watched_load, watched_store, careless_division)))  # found before its class's
     try:
-        yield reads
+        yield seen
     finally:
-        for name in own:
+        for name in PATCHED:
             delattr(builder, name)
 
 
 def _interpreter() -> Any:
-    """What executes loads, where kernels are interpreted; else None."""
+    """What executes loads and stores, where kernels are interpreted; else None."""
     try:
         prepare()
     except NotHere:
@@ -97,5 +108,4 @@ def _interpreter() -> Any:
         return None
     from triton.runtime.interpreter import interpreter_builder
 
-    known = all(hasattr(interpreter_builder, name) for name in ("create_masked_load", "create_fdiv", "set_grid_dim"))
-    return interpreter_builder if known else None
+    return interpreter_builder if all(hasattr(interpreter_builder, name) for name in PATCHED) else None

@@ -17,12 +17,6 @@ def to_code(x):
 
 
 @triton.jit
-def divide(a, b):
-    """Correctly rounded; b a number or of the shape of a."""
-    return tl.math.div_rn(a, b + tl.zeros_like(a))
-
-
-@triton.jit
 def absmax_kernel(x_ptr, absmax_ptr, row_stride, GROUP: tl.constexpr, FAULT: tl.constexpr):
     row, group = tl.program_id(0), tl.program_id(1)
     lane = tl.arange(0, GROUP)
@@ -67,26 +61,26 @@ def quantize_kernel(x_ptr, codes_ptr, scales_ptr, row_stride, GROUP: tl.constexp
     lane = tl.arange(0, GROUP)
     x = tl.load(x_ptr + row * row_stride + group * GROUP + lane).to(tl.float32)
     absmax = tl.max(tl.abs(x))
-    scale = tl.where(absmax == 0.0, 1.0, divide(absmax, 448.0))
+    scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(absmax, 448.0))
     if FAULT == "a group of zeros":
-        scale = divide(absmax, 448.0)
+        scale = tl.math.div_rn(absmax, 448.0)
     if FAULT == "eps added":
-        scale = divide(absmax + 1e-8, 448.0)
+        scale = tl.math.div_rn(absmax + 1e-8, 448.0)
     if FAULT == "240":
-        scale = tl.where(absmax == 0.0, 1.0, divide(absmax, 240.0))
+        scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(absmax, 240.0))
     if FAULT == "float16 scale":
         scale = scale.to(tl.float16).to(tl.float32)
     if FAULT == "scale inverted":
-        scale = tl.where(absmax == 0.0, 1.0, divide(448.0 + tl.zeros_like(absmax), absmax))
+        scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(448.0, absmax))
     if FAULT == "plain division" or FAULT == "scale by plain division":
         scale = tl.where(absmax == 0.0, 1.0, absmax / 448.0)
-    scaled = divide(x, scale)
+    scaled = tl.math.div_rn(x, scale)
     if FAULT == "plain division" or FAULT == "codes by plain division":
         scaled = x / scale
     if FAULT == "scale inverted" or FAULT == "multiplied":
         scaled = x * scale
     if FAULT == "reciprocal":
-        scaled = x * divide(1.0 + tl.zeros_like(absmax), scale)
+        scaled = x * tl.math.div_rn(1.0, scale)
     if FAULT == "not scaled":
         scaled = x
     if FAULT == "division in float16":
@@ -143,8 +137,8 @@ def quantize_ragged_kernel(
     else:
         x = tl.load(x_ptr + row * row_stride + column, mask=loaded, other=0.0).to(tl.float32)
     absmax = tl.max(tl.abs(x))
-    scale = tl.where(absmax == 0.0, 1.0, divide(absmax, 448.0))
-    codes = to_code(divide(x, scale))
+    scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(absmax, 448.0))
+    codes = to_code(tl.math.div_rn(x, scale))
     stored = real
     if FAULT == "store without a mask" or FAULT == "no mask at all":
         stored = lane >= 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fp8lab.course.lessons.l10_gpu.kernels_group import divide, to_code
+from fp8lab.course.lessons.l10_gpu.kernels_group import to_code
 from fp8lab.kernels.bits import decode_bits
 
 
@@ -46,7 +46,7 @@ def dequantize_kernel(
         value = codes.to(tl.int8, bitcast=True).to(tl.float32)
     result = value * scale
     if FAULT == "divided":
-        result = divide(value, scale)
+        result = tl.math.div_rn(value, scale)
     if FAULT == "no scale":
         result = value
     if FAULT == "product in float16":
@@ -72,8 +72,8 @@ def write_kernel(
     real = (lane < GROUP) & (column < width)
     x = tl.load(x_ptr + (token * heads + head) * width + column, mask=real, other=0.0).to(tl.float32)
     absmax = tl.max(tl.abs(x))
-    scale = tl.where(absmax == 0.0, 1.0, divide(absmax, 448.0))
-    codes = to_code(divide(x, scale))
+    scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(absmax, 448.0))
+    codes = to_code(tl.math.div_rn(x, scale))
     slot = tl.load(slots_ptr + token)
     kept = slot >= 0
     if FAULT == "negative slots written":
