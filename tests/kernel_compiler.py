@@ -3,6 +3,7 @@
     python kernel_compiler.py 75 90        every kernel for these capabilities; from sm_89 on the native path as well
     python kernel_compiler.py --refused    what the compiler says of the native path below sm_89
     python kernel_compiler.py --casts      what Triton makes of its own FP8 cast
+    python kernel_compiler.py --widest     the kernels that hold a group, with the widest one that they are given
 
 A process of its own: the tests' process decorates the kernels for the interpreter.
 """
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
@@ -29,9 +31,11 @@ from fp8lab.kernels.attention import attend_kernel, merge_kernel
 from fp8lab.kernels.bits import format_bits
 from fp8lab.kernels.cache import write_kernel
 from fp8lab.kernels.group import dequantize_kernel, quantize_kernel
+from fp8lab.kernels.launch import WIDEST_COMPILED
 
 CAPABILITIES = (75, 80, 86, 89, 90)
 ALIGNED = 16
+DTYPES = {"*fp32": torch.float32, "*bf16": torch.bfloat16, "*fp16": torch.float16}
 
 
 def cases(native: bool = False) -> dict[str, tuple]:
@@ -49,7 +53,7 @@ def cases(native: bool = False) -> dict[str, tuple]:
             scale = "*u8" if e8m0 else "*fp32"
             label = f"{fmt.name}{'-e8m0' if e8m0 else ''}{'-native' if native else ''}"
             common = dict(E8M0=e8m0, NATIVE=native)
-            for x in ("*fp32", "*bf16", "*fp16"):
+            for x in DTYPES:
                 pointers = dict(x_ptr=x, codes_ptr="*u8", scales_ptr=scale)
                 constants = {**groups, **bits, **writing, **common}
                 found[f"quantize {label} {x}"] = (quantize_kernel, pointers, constants)
@@ -59,21 +63,21 @@ def cases(native: bool = False) -> dict[str, tuple]:
                 pointers = dict(
                     q_ptr=x, k_ptr="*u8", k_scale_ptr=scale, v_ptr="*u8", v_scale_ptr=scale,
                     table_ptr="*i32", lengths_ptr="*i32",
-                    out_ptr="*fp32", peak_ptr="*fp32", sum_ptr="*fp32", score_scale="fp32",
+                    out_ptr="*fp32", peak_ptr="*fp32", sum_ptr="*fp32", softmax_scale="fp32",
                 )  # fmt: skip
                 constants = dict(
-                    SHARING=4, QUERIES=16, TOKENS=tile(x == "*fp32")[0], K_DIM=128, V_DIM=128,
-                    **reading, **common, INTERPRETED=False,
+                    SHARING=4, QUERIES=16, TOKENS=tile(DTYPES[x])[0], K_DIM=128, V_DIM=128,
+                    **reading, **common, TF32=x == "*fp16", INTERPRETED=False,
                 )  # fmt: skip
                 found[f"attend {label} {x}"] = (attend_kernel, pointers, constants)
-    for out in () if native else ("*fp32", "*bf16", "*fp16"):
-        pointers = dict(partial_ptr="*fp32", peak_ptr="*fp32", sum_ptr="*fp32", out_ptr=out)
+    for out in () if native else DTYPES:
+        pointers = dict(mean_ptr="*fp32", peak_ptr="*fp32", sum_ptr="*fp32", lengths_ptr="*i32", out_ptr=out)
         found[f"merge {out}"] = (merge_kernel, pointers, dict(SPLITS=MOST_SPLITS, V_DIM=128))
     return found
 
 
 def compile_case(kernel, types: dict, constants: dict, capability: int):
-    warps = tile(types["q_ptr"] == "*fp32")[1] if "q_ptr" in types else 4
+    warps = tile(DTYPES[types["q_ptr"]])[1] if "q_ptr" in types else 4
     names = kernel.arg_names
     signature = {n: "constexpr" if n in constants else types.get(n, "i32") for n in names}
     aligned = {
@@ -84,7 +88,8 @@ def compile_case(kernel, types: dict, constants: dict, capability: int):
 
 
 def resources(compiled, capability: int) -> dict:
-    """Registers and spilled bytes as ptxas counts them, and the widths of the loads and stores of global memory."""
+    """Registers and spilled bytes as ptxas counts them, the widths of the loads and stores of global memory, and what
+    tensor cores multiply."""
     ptx = compiled.asm["ptx"]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "k.ptx").write_text(ptx)
@@ -104,6 +109,7 @@ def resources(compiled, capability: int) -> dict:
         "stores": sorted(set(re.findall(r"st\.global(?:\.[a-z]\w*)*?\.((?:v\d\.)?b\d+)", ptx))),
         "shared": compiled.metadata.shared,
         "conversions": conversions(ptx),
+        "tensor_cores": sorted(set(re.findall(r"\b(?:mma|wgmma)\.[\w.:]*?\.(tf32|bf16|f16)\.", ptx))),
         "true_division": "div.rn.f32" in ptx,
     }
 
@@ -148,6 +154,16 @@ def casts() -> None:
             say(sm=capability, e4m3=e4m3, conversions=conversions(compiled.asm["ptx"]), triton=triton.__version__)
 
 
+def widest() -> None:
+    """Not a power of two: every lane has its own mask, which takes more registers."""
+    wide = dict(GROUP=WIDEST_COMPILED - 1, GROUPS=1, BLOCK=WIDEST_COMPILED, EVEN=False)
+    for capability in (75, 90):
+        for name, (kernel, types, constants) in cases().items():
+            if "GROUP" in constants and "E4M3FN *" in name:
+                compiled = compile_case(kernel, types, {**constants, **wide}, capability)
+                say(kernel=name, sm=capability, **resources(compiled, capability))
+
+
 def everything(capability: int) -> None:
     for native in (False, True) if capability >= 89 else (False,):
         for name, case in cases(native).items():
@@ -155,5 +171,6 @@ def everything(capability: int) -> None:
 
 
 if __name__ == "__main__":
+    about = {"--refused": refused, "--casts": casts, "--widest": widest}
     for word in sys.argv[1:]:
-        {"--refused": refused, "--casts": casts}[word]() if word.startswith("--") else everything(int(word))
+        about[word]() if word.startswith("--") else everything(int(word))

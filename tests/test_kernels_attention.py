@@ -7,93 +7,26 @@ import math
 
 import pytest
 import torch
+from paged_attention_bound import (
+    DEVICE,
+    DTYPES,
+    LENGTHS,
+    TABLE,
+    assert_close,
+    by_kernel,
+    filled_cache,
+    some_queries,
+)
 from triton_here import needs_triton
 
 from fp8lab.formats import E4M3FN, E5M2, E8M0FNU
-from fp8lab.kernels.attend import attend_in_torch, paged_attention
+from fp8lab.kernels.attend import paged_attention
 from fp8lab.kernels.kvcache import KVCache
 
 pytestmark = needs_triton
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-EVERYTHING = 2**31 - 1
-UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
-SMALLEST_STEP = {torch.float32: 2.0**-149, torch.bfloat16: 2.0**-133, torch.float16: 2.0**-24}
 
 
-def filled_cache(
-    fmt=E4M3FN, scale_format=torch.float32, head_dim=64, v_head_dim=None, group_size=32, blocks=20, kv_heads=2, seed=0
-):
-    cache = KVCache.empty(
-        blocks, 16, kv_heads, head_dim, group_size, v_head_dim=v_head_dim, fmt=fmt, scale_format=scale_format
-    )
-    random = torch.Generator().manual_seed(seed)
-    for name in "kv":
-        codes, scales = cache.part(name)
-        codes.random_(0, fmt.max_code + 1, generator=random)
-        codes |= torch.empty_like(codes).random_(0, 2, generator=random) << 7
-        power = torch.empty(scales.shape).uniform_(-6, 1, generator=random)
-        if scale_format is torch.float32:
-            scales.copy_(torch.exp2(power) / fmt.max_finite)
-        else:
-            scales.copy_((power - math.log2(fmt.max_finite)).round() + 127)
-    return cache
-
-
-def bound(query, cache, table, lengths, scale, dtype):
-    """Largest error that float32 sums of `dtype` products can make, per sequence: [batch, 1, 1].
-
-    Scores: head_dim products and sums in float32, K rounded to `dtype`. An error d of every score changes a softmax
-    weight by a factor within exp(+-2d). Then weights and V are rounded to `dtype`, summed in float32, and the result
-    is rounded.
-    """
-    wide = attend_pieces(query, cache, table, lengths)
-    unit, step, float32 = UNIT_ROUNDOFF[dtype], SMALLEST_STEP[dtype], 2.0**-24
-    bounds = []
-    for products, largest_v, largest_q, tokens in wide:
-        d = products * scale * (unit + (query.shape[2] + 4) * float32) + largest_q * query.shape[2] * scale * step
-        relative = math.expm1(2 * d) + 3 * unit + (tokens + 16) * float32
-        bounds.append(largest_v * relative * (1 + relative) + tokens * step * (1 + largest_v))
-    return torch.tensor(bounds, dtype=torch.float64).view(-1, 1, 1)
-
-
-def attend_pieces(query, cache, table, lengths):
-    """For each sequence: max over tokens of sum |q||k|, max |v|, max |q|, number of tokens."""
-    from fp8lab.kernels.attend import read_pages
-
-    shared = query.shape[1] // cache.k_codes.shape[2]
-    for row, length in enumerate(lengths.tolist()):
-        k = read_pages(cache, "k", table[row].long(), torch.float64)[:length].abs().repeat_interleave(shared, 1)
-        v = read_pages(cache, "v", table[row].long(), torch.float64)[:length].abs()
-        q = query[row].double().abs()
-        products = torch.einsum("hd,thd->ht", q, k)
-        yield (products.max().item() if length else 0.0), (v.max().item() if length else 0.0), q.max().item(), length
-
-
-def some_queries(dtype, heads=8, head_dim=64, seed=1):
-    random = torch.Generator().manual_seed(seed)
-    return torch.randn(3, heads, head_dim, generator=random).to(dtype)
-
-
-TABLE = torch.randperm(20, generator=torch.Generator().manual_seed(2))[:18].view(3, 6)
-LENGTHS = torch.tensor([90, 0, 33])
-
-
-def by_kernel(query, cache, table, lengths, **options):
-    given = query.to(DEVICE), cache.to(DEVICE), table.to(DEVICE), lengths.to(DEVICE)
-    return paged_attention(*given, **options).cpu()
-
-
-def assert_close(query, cache, table=TABLE, lengths=LENGTHS, window=None, **options):
-    got = by_kernel(query, cache, table, lengths, window=window, **options)
-    scale = query.shape[2] ** -0.5
-    want = attend_in_torch(query, cache, table, lengths, scale, window or EVERYTHING, torch.float64)
-    allowed = bound(query, cache, table, lengths, scale, query.dtype)
-    assert got.dtype == query.dtype and got.shape == want.shape
-    assert ((got.double() - want).abs() <= allowed).all(), ((got.double() - want).abs() / allowed).max()
-    return got
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("fmt, scale_format", [(E4M3FN, torch.float32), (E4M3FN, E8M0FNU), (E5M2, torch.float32)])
 def test_formats_and_dtypes(fmt, scale_format, dtype):
     assert_close(some_queries(dtype), filled_cache(fmt, scale_format))
@@ -151,10 +84,7 @@ def test_tables_and_lengths_of_either_width(integers):
 
 @pytest.mark.parametrize("scale", [1e-3, 1, 7.5])
 def test_a_softmax_scale_of_ones_own(scale):
-    query, cache = some_queries(torch.float32), filled_cache()
-    got = by_kernel(query, cache, TABLE, LENGTHS, softmax_scale=scale)
-    want = attend_in_torch(query, cache, TABLE, LENGTHS, scale, EVERYTHING, torch.float64)
-    assert ((got.double() - want).abs() <= bound(query, cache, TABLE, LENGTHS, scale, torch.float32)).all()
+    assert_close(some_queries(torch.float32), filled_cache(), scale=scale)
 
 
 def test_a_query_with_a_gradient_is_read_and_leaves_it_behind():

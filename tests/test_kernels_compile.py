@@ -40,6 +40,12 @@ def compiled(request, tmp_path_factory):
     return compiler_says(tmp_path_factory.mktemp("triton"), str(request.param))
 
 
+def multiplied(dtype: str, capability: int) -> list[str]:
+    """What tensor cores are given for such a query. A float32 query is multiplied exactly, and so is every other
+    before sm_80, whose tensor cores take float16 only; float16's range is too small for K and V."""
+    return [] if dtype == "*fp32" or capability < 80 else ["tf32" if dtype == "*fp16" else "bf16"]
+
+
 @pytest.mark.slow
 def test_all_compile_without_spills_at_full_width(compiled):
     native = sum("native" in c["kernel"] for c in compiled)
@@ -58,7 +64,16 @@ def test_all_compile_without_spills_at_full_width(compiled):
             assert set(case["conversions"]) <= allowed | encoding and encoding <= set(case["conversions"]), case
         if kernel in ("dequantize", "attend"):
             assert (DECODE.get(label) in case["conversions"]) == (label in DECODE), case
+        if kernel == "attend":
+            assert case["tensor_cores"] == multiplied(dtype, case["sm"]), case
         assert case["shared"] <= 64 * 1024, case  # a T4 has 64 KiB per block
+
+
+@pytest.mark.slow
+def test_the_widest_group_fits_registers(tmp_path):
+    """What is wider is left to torch: of twice as many values a part is spilled, of four times most."""
+    said = compiler_says(tmp_path, "--widest")
+    assert len(said) == 2 * 3 * 3 and not [case for case in said if case["spilled"]], said
 
 
 def test_the_native_path_is_refused_by_the_compiler_below_sm_89(tmp_path):

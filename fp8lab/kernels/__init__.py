@@ -5,9 +5,11 @@
     group.py      quantize and dequantize in groups                launch.py   their launchers
     cache.py      quantize straight into the pages of a cache      kvcache.py  its four tensors
     attention.py  decode attention over those pages                attend.py   its launcher, and the same in torch
+    available.py  whether kernels can run here                     arguments.py  what launchers accept and refuse
 
-Importing this needs no Triton; without it, and without a GPU, the launchers compute in torch, to the same bytes. On
-a CPU the kernels themselves run when TRITON_INTERPRET=1 is set before their first use.
+Importing this needs no Triton; without it, and without a GPU, the launchers compute in torch: the same codes, scales
+and dequantized values, byte for byte (of a NaN only that it is one), and attention within the rounding that
+`paged_attention` names. On a CPU the kernels themselves run when TRITON_INTERPRET=1 is set before their first use.
 """
 
 from fp8lab.kernels.attend import paged_attention

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from fp8lab.formats import FloatFormat
-from fp8lab.kernels.kvcache import kernel_format
+from fp8lab.kernels.arguments import kernel_format
 from fp8lab.kernels.native import decode_native, encode_native
 
 FLOAT32_BIAS = 127
@@ -116,6 +116,15 @@ def decode_bits(code, MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.c
     else:
         bits = tl.where(magnitude > MAX_CODE, 0x7FC00000, bits)
     return (bits | sign).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def widen(x):
+    """Any float dtype -> float32, exactly. bfloat16 goes by bits, which are the upper half of float32's: the
+    interpreter's own cast gets subnormals wrong."""
+    if x.dtype == tl.bfloat16:
+        return (x.to(tl.uint16, bitcast=True).to(tl.uint32) << 16).to(tl.float32, bitcast=True)
+    return x.to(tl.float32)
 
 
 @triton.jit

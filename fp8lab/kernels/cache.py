@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fp8lab.kernels.bits import group_absmax, scale_of, store_scale, to_codes
+from fp8lab.kernels.bits import group_absmax, scale_of, store_scale, to_codes, widen
 
 
 @triton.jit
@@ -41,7 +41,7 @@ def write_kernel(
     else:
         real = kept[:, None] & (lane < GROUP)[None, :] & (column < width)
     source = (token * token_stride + head * head_stride)[:, None] + column
-    x = tl.load(x_ptr + source, mask=real, other=0.0).to(tl.float32)
+    x = widen(tl.load(x_ptr + source, mask=real, other=0.0))
 
     scale = scale_of(group_absmax(x, 1), QMAX, LARGEST, E8M0)
     x = tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x))

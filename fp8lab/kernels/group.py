@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fp8lab.kernels.bits import group_absmax, load_scale, narrow, scale_of, store_scale, to_codes, to_values
+from fp8lab.kernels.bits import group_absmax, load_scale, narrow, scale_of, store_scale, to_codes, to_values, widen
 from fp8lab.kernels.native import CODES_AT_ONCE
 
 TILE = 4096  # values per program: 32 per thread of 128
@@ -53,7 +53,7 @@ def quantize_kernel(
 ):  # fmt: skip
     """x [rows, width] of any float dtype -> codes [rows, width] uint8, scales [rows, groups_per_row]."""
     group, source, target, real = tile_of_groups(width, groups_per_row, total, row_stride, GROUP, GROUPS, BLOCK, EVEN)
-    x = tl.load(x_ptr + source, mask=real, other=0.0).to(tl.float32)
+    x = widen(tl.load(x_ptr + source, mask=real, other=0.0))
     scale = scale_of(group_absmax(x, 1), QMAX, LARGEST, E8M0)
     x = tl.math.div_rn(x, scale[:, None] + tl.zeros_like(x))
     codes = to_codes(x, MANTISSA, BIAS, MAX_CODE, NAN_CODE, NATIVE)
@@ -69,8 +69,8 @@ def dequantize_kernel(
     MANTISSA: tl.constexpr, BIAS: tl.constexpr, MAX_CODE: tl.constexpr, E8M0: tl.constexpr,
     NATIVE: tl.constexpr,
 ):  # fmt: skip
-    """codes [rows, width], scales [rows, groups_per_row] -> out [rows, width]: one rounding, to the dtype of `out`,
-    at the end."""
+    """codes [rows, width], scales [rows, groups_per_row] -> out [rows, width]: a product in float32, then rounded to
+    the dtype of `out`."""
     group, place, _, real = tile_of_groups(width, groups_per_row, total, width, GROUP, GROUPS, BLOCK, EVEN)
     scale = load_scale(scales_ptr + group, group < total, E8M0)
     value = to_values(tl.load(codes_ptr + place, mask=real, other=0), MANTISSA, BIAS, MAX_CODE, NATIVE)

@@ -9,26 +9,31 @@ as one object.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import torch
 
-from fp8lab.formats import E4M3FN, E8M0FNU, FloatFormat, get_format
+from fp8lab.formats import E4M3FN, E8M0FNU, FloatFormat
+from fp8lab.kernels.arguments import kernel_format, kernel_scale_format, strided_tensor, whole_number
+from fp8lab.scales import storage_name
 
-KERNEL_FORMATS = ("E4M3FN", "E5M2")
-SCALE_DTYPES = {"float32": torch.float32, "E8M0FNU": torch.uint8}
+SCALE_DTYPES = (torch.float32, torch.uint8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class KVCache:
     """Codes and scales of K and V in pages, with the format they are in.
 
-    Raises ValueError when a tensor's shape or dtype does not fit the others, or when the format is another than
-    E4M3FN or E5M2.
+    Raises TypeError when a part is no tensor, and ValueError when a tensor's shape or dtype does not fit the others,
+    or when the format (a `FloatFormat` or its name) is another than E4M3FN or E5M2. Two caches are equal when they
+    are the same object.
 
     >>> cache = KVCache.empty(blocks=4, block_size=16, kv_heads=2, head_dim=96, group_size=64)
     >>> tuple(cache.k_codes.shape), tuple(cache.k_scales.shape), cache.bytes_per_token
     ((4, 16, 2, 96), (4, 16, 2, 2), 416)
+    >>> cache
+    KVCache(4 blocks of 16 tokens, 2 KV heads, head_dim 96, E4M3FN, groups of 64, float32 scales, 26624 bytes on cpu)
     """
 
     k_codes: torch.Tensor
@@ -39,27 +44,10 @@ class KVCache:
     fmt: FloatFormat = E4M3FN
 
     def __post_init__(self) -> None:
-        kernel_format(self.fmt)
-        whole_number("group_size", self.group_size)
+        object.__setattr__(self, "fmt", kernel_format(self.fmt))
+        object.__setattr__(self, "group_size", whole_number("group_size", self.group_size))
         for name in "kv":
-            codes, scales = self.part(name)
-            if codes.ndim != 4 or codes.dtype != torch.uint8:
-                raise ValueError(
-                    f"{name}_codes must be uint8 [blocks, block_size, kv_heads, head_dim]; "
-                    f"given {codes.dtype} {list(codes.shape)}"
-                )
-            if 0 in codes.shape[1:]:
-                raise ValueError(f"{name}_codes needs block_size, kv_heads and head_dim; given {list(codes.shape)}")
-            expected = (*codes.shape[:3], -(-codes.shape[3] // self.group_size))
-            if tuple(scales.shape) != expected or scales.dtype not in SCALE_DTYPES.values():
-                raise ValueError(
-                    f"{name}_scales must be float32 or E8M0 bytes (uint8) of shape {list(expected)}; "
-                    f"given {scales.dtype} {list(scales.shape)}"
-                )
-            if codes.stride(3) != 1 or scales.stride(3) != 1:
-                raise ValueError(
-                    f"{name}: the last axis of codes and scales must be contiguous; strides {codes.stride()}"
-                )
+            self._check_part(name, *self.part(name))
         if self.k_codes.shape[:3] != self.v_codes.shape[:3] or self.k_scales.dtype != self.v_scales.dtype:
             raise ValueError(
                 "K and V must share blocks, block_size, kv_heads and the dtype of scales; "
@@ -70,6 +58,28 @@ class KVCache:
             raise ValueError(
                 f"all four tensors must be on one device; given {[str(t.device) for t in self._tensors()]}"
             )
+
+    def _check_part(self, name: str, codes: torch.Tensor, scales: torch.Tensor) -> None:
+        for part, tensor in ((f"{name}_codes", codes), (f"{name}_scales", scales)):
+            strided_tensor(part, tensor)
+            if tensor.is_neg():  # a kernel writes into this very memory: there is nothing to resolve it into
+                raise ValueError(f"{part} is a view that negates its memory; pass {part}.resolve_neg()")
+        if codes.ndim != 4 or codes.dtype != torch.uint8:
+            raise ValueError(
+                f"{name}_codes must be uint8 [blocks, block_size, kv_heads, head_dim]; "
+                f"given {codes.dtype} {list(codes.shape)}"
+            )
+        if 0 in codes.shape[1:]:
+            raise ValueError(f"{name}_codes needs block_size, kv_heads and head_dim; given {list(codes.shape)}")
+        expected = (*codes.shape[:3], -(-codes.shape[3] // self.group_size))
+        if tuple(scales.shape) != expected or scales.dtype not in SCALE_DTYPES:
+            raise ValueError(
+                f"{name}_scales must be float32 or E8M0 bytes (uint8) of shape {list(expected)}; "
+                f"given {scales.dtype} {list(scales.shape)}"
+            )
+        for part, tensor in ((f"{name}_codes", codes), (f"{name}_scales", scales)):
+            if tensor.stride(3) != 1 and tensor.shape[3] > 1:
+                raise ValueError(f"the last axis of {part} must be contiguous; given strides {tensor.stride()}")
 
     @classmethod
     def empty(
@@ -82,20 +92,34 @@ class KVCache:
         *,
         v_head_dim: int | None = None,
         fmt: FloatFormat | str = E4M3FN,
-        scale_format: torch.dtype | FloatFormat = torch.float32,
+        scale_format: torch.dtype | FloatFormat | str = torch.float32,
         device: torch.device | str = "cpu",
     ) -> KVCache:
-        """A cache of zeros: codes 0 and scales 1, so that a page that was never written reads as zeros."""
-        e8m0 = is_e8m0(scale_format)
-        whole_number("group_size", group_size)
+        """A cache of zeros: codes 0 and scales 1, so that a page that was never written reads as zeros. ValueError
+        for sizes that are not whole numbers of at least 1 (blocks: 0), and for other formats."""
+        e8m0 = kernel_scale_format(scale_format) == E8M0FNU
+        page = (
+            whole_number("blocks", blocks, least=0),
+            *(whole_number(*given) for given in (("block_size", block_size), ("kv_heads", kv_heads))),
+        )
+        group_size = whole_number("group_size", group_size)
 
         def pair(width: int) -> tuple[torch.Tensor, torch.Tensor]:
-            page = (blocks, block_size, kv_heads)
             codes = torch.zeros(*page, width, dtype=torch.uint8, device=device)
             one, dtype = (127, torch.uint8) if e8m0 else (1.0, torch.float32)
             return codes, torch.full((*page, -(-width // group_size)), one, dtype=dtype, device=device)
 
-        return cls(*pair(head_dim), *pair(v_head_dim or head_dim), group_size, get_format(fmt))
+        k_width = whole_number("head_dim", head_dim)
+        v_width = k_width if v_head_dim is None else whole_number("v_head_dim", v_head_dim)
+        return cls(*pair(k_width), *pair(v_width), group_size, kernel_format(fmt))
+
+    def __repr__(self) -> str:
+        blocks, block_size, heads, k_width = self.k_codes.shape
+        v_width = self.v_codes.shape[3]
+        widths = f"head_dim {k_width}" + ("" if v_width == k_width else f" and {v_width} of V")
+        shape = f"{blocks} blocks of {block_size} tokens, {heads} KV heads, {widths}"
+        numbers = f"{self.fmt.name}, groups of {self.group_size}, {storage_name(self.scale_format)} scales"
+        return f"KVCache({shape}, {numbers}, {self.nbytes} bytes on {self.k_codes.device})"
 
     def part(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
         """(codes, scales) of "k" or "v"."""
@@ -113,7 +137,12 @@ class KVCache:
     @property
     def bytes_per_token(self) -> int:
         """Bytes that one token takes in this layer, K and V, codes and scales."""
-        return sum(t[0, 0].numel() * t.element_size() for t in self._tensors())
+        return sum(math.prod(t.shape[2:]) * t.element_size() for t in self._tensors())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all blocks."""
+        return len(self.k_codes) * self.block_size * self.bytes_per_token
 
     def to(self, device: torch.device | str) -> KVCache:
         """The same cache elsewhere, bit for bit."""
@@ -122,28 +151,3 @@ class KVCache:
 
     def _tensors(self) -> tuple[torch.Tensor, ...]:
         return self.k_codes, self.k_scales, self.v_codes, self.v_scales
-
-
-def is_e8m0(scale_format: object) -> bool:
-    """Whether scales are E8M0 bytes (True) or float32 (False). ValueError for what the kernels do not store."""
-    if scale_format is torch.float32 or scale_format == "float32":
-        return False
-    if scale_format == E8M0FNU or scale_format == E8M0FNU.name:
-        return True
-    raise ValueError(f"the kernels store scales as torch.float32 or E8M0FNU; given {scale_format!r}")
-
-
-def kernel_format(fmt: FloatFormat) -> FloatFormat:
-    """`fmt`, if the kernels hold its codes. ValueError otherwise."""
-    name = getattr(fmt, "name", fmt)
-    if not isinstance(fmt, FloatFormat) or name not in KERNEL_FORMATS:
-        raise ValueError(f"the kernels hold codes in E4M3FN or E5M2; given {name}: fp8lab.quantize has other formats")
-    return fmt
-
-
-def whole_number(name: str, number: object, most: int | None = None) -> None:
-    """ValueError unless `number` is an int from 1 to `most`."""
-    fits = isinstance(number, int) and not isinstance(number, bool) and number >= 1
-    if not fits or (most is not None and number > most):
-        room = "of at least 1" if most is None else f"from 1 to {most}"
-        raise ValueError(f"{name} must be a whole number {room}; given {number!r}")
