@@ -71,7 +71,8 @@ def test_all_compile_without_spills_at_full_width(compiled):
 
 @pytest.mark.slow
 def test_the_widest_group_fits_registers(tmp_path):
-    """What is wider is left to torch: of twice as many values a part is spilled, of four times most."""
+    """What is wider is left to torch: it spills, and from four times as many values on it takes half a minute to
+    compile."""
     said = compiler_says(tmp_path, "--widest")
     assert len(said) == 2 * 3 * 3 and not [case for case in said if case["spilled"]], said
 
