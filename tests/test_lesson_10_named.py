@@ -48,6 +48,7 @@ def absmax_at(place: str) -> str:
 NAMED = [
     ("10.1", "results with the stride of x", absmax_at("row * row_stride + group")),
     ("10.1", "one result per row, with the stride of x", absmax_at("row * row_stride")),
+    ("10.1", "results with the stride of x", absmax_at("row * GROUP + group")),
     ("10.2", "plain division", "scale = tl.where(absmax == 0.0, 1.0, absmax / 448.0)\n"
      "codes = to_code(x / scale)\n" + STORED),
     ("10.2", "scale by plain division", "scale = tl.where(absmax == 0.0, 1.0, absmax / 448)\n"
@@ -75,6 +76,9 @@ NAMED = [
     ("10.6", "peak never updated", {0: SCORE + "new_peak = tl.maximum(peak, tl.max(score))\n"
      "weight, shrink = tl.exp(score - new_peak), tl.exp(peak - new_peak)\ntotal = total * shrink + tl.sum(weight)\n"
      "acc = acc * shrink + tl.sum(weight[:, None] * v, 0)"}),
+    ("10.6", "shrink upside down", {0: SCORE + "new_peak = tl.maximum(peak, tl.max(score))\n"
+     "weight, shrink = tl.exp(score - new_peak), tl.exp(new_peak - peak)\ntotal = total * shrink + tl.sum(weight)\n"
+     "acc = acc * shrink + tl.sum(weight[:, None] * v, 0)\npeak = new_peak"}),
     ("10.7", "values alone", "moved = 2 * tokens * kv_heads * 3 * head_dim\n"
      "floor = moved / (2 * copied / copy_microseconds)\nreturn moved, floor, floor / microseconds"),
     ("10.7", "scales forgotten", "moved = 2 * tokens * kv_heads * 3 * head_dim + 8 * tokens\n"

@@ -36,8 +36,12 @@ def test_every_access_is_seen_and_of_program_0_by_itself(desk):
     with watched() as seen:
         launch(desk.answer("10.1"), (3, 2), x, out, 40, GROUP=16)
     assert seen.interpreted
-    assert set(seen.read) == set(elements(x[:, :32])) and not seen.read_outside(x) and seen.read_outside(x[:, :31])
-    assert seen.wrote(out).all() and set(seen.written_by_program_0) == set(elements(out[0, :1]))
+    assert (
+        set(seen.addresses("read")) == set(elements(x[:, :32]))
+        and not seen.read_outside(x)
+        and seen.read_outside(x[:, :31])
+    )
+    assert seen.wrote(out).all() and set(seen.addresses("written by program 0")) == set(elements(out[0, :1]))
     assert seen.program_0_outside(out[0, 0], out) == 0 and seen.program_0_outside(out[1], out) == 1
 
 

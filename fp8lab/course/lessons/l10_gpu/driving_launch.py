@@ -137,10 +137,10 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> 
         return kernel[grid](*args, **constants)
     prepare()
     refuse_untouched(kernel)
-    for seen in _SEEN:
-        seen.append((grid, args))
     if not hasattr(kernel, "__getitem__") or not hasattr(kernel, "run"):
         raise TypeError(f"a kernel is a function under @triton.jit; given {type(kernel).__name__}")
+    for seen in _SEEN:
+        seen.append((grid, dict(zip(getattr(kernel, "arg_names", ()), args))))
     with quiet():
         try:
             kernel[grid](*args, **constants)
@@ -150,13 +150,14 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> 
             raise _innermost(problem) from None
 
 
-_SEEN: list[list[tuple[tuple[int, ...], tuple[Any, ...]]]] = []
+Launched = tuple[tuple[int, ...], dict[str, Any]]  # the grid, and the arguments by name
+_SEEN: list[list[Launched]] = []
 
 
 @contextmanager
-def launches() -> Iterator[list[tuple[tuple[int, ...], tuple[Any, ...]]]]:
-    """The grid and the arguments of every `launch` inside."""
-    seen: list[tuple[tuple[int, ...], tuple[Any, ...]]] = []
+def launches() -> Iterator[list[Launched]]:
+    """What every `launch` inside was given."""
+    seen: list[Launched] = []
     _SEEN.append(seen)
     try:
         yield seen

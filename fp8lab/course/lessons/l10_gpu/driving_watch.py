@@ -27,24 +27,28 @@ class Seen:
 
     def __init__(self, interpreted: bool) -> None:
         self.interpreted = interpreted
-        self.read, self.written, self.written_by_program_0 = (np.empty(0, np.uint64) for _ in range(3))
+        self._noted: dict[str, list[np.ndarray]] = {"read": [], "written": [], "written by program 0": []}
 
     def note(self, kind: str, pointers: np.ndarray, mask: np.ndarray) -> None:
-        setattr(self, kind, np.union1d(getattr(self, kind), np.broadcast_to(pointers, mask.shape)[mask]))
+        self._noted[kind].append(np.broadcast_to(pointers, mask.shape)[mask])
+
+    def addresses(self, kind: str) -> np.ndarray:
+        """What was "read", "written", or "written by program 0": every address once."""
+        return np.unique(np.concatenate([np.empty(0, np.uint64), *self._noted[kind]]))
 
     def read_outside(self, *tensors: torch.Tensor) -> bool:
         """Whether something was read that is no element of any of these tensors."""
         own = np.concatenate([elements(tensor) for tensor in tensors])
-        return not np.isin(self.read, own).all()
+        return not np.isin(self.addresses("read"), own).all()
 
     def program_0_outside(self, own: torch.Tensor, buffer: torch.Tensor) -> int:
         """How many elements of `buffer` that are none of `own` program 0 wrote."""
-        there = np.isin(self.written_by_program_0, elements(buffer))
-        return int((there & ~np.isin(self.written_by_program_0, elements(own))).sum())
+        written = self.addresses("written by program 0")
+        return int((np.isin(written, elements(buffer)) & ~np.isin(written, elements(own))).sum())
 
     def wrote(self, tensor: torch.Tensor) -> np.ndarray:
         """bool, of the shape of `tensor`: which of its elements were written."""
-        return np.isin(elements(tensor), self.written).reshape(tensor.shape)
+        return np.isin(elements(tensor), self.addresses("written")).reshape(tensor.shape)
 
 
 def elements(tensor: torch.Tensor) -> np.ndarray:
@@ -78,7 +82,7 @@ def watched() -> Iterator[Seen]:
         on = np.broadcast_to(mask.data.astype(bool), pointers.data.shape)
         seen.note("written", pointers.data, on)
         if builder.grid_idx == (0, 0, 0):
-            seen.note("written_by_program_0", pointers.data, on)
+            seen.note("written by program 0", pointers.data, on)
         return store(pointers, value, mask, *rest)
 
     def careless_division(left: Any, right: Any) -> Any:

@@ -59,6 +59,13 @@ ATTENTION = Exercise(
                 "全是 NaN：存下来的峰值还是 -inf，合并时算的是 exp(-inf - (-inf))。有两种写法会走到这里：一步的末尾漏了 "
                 "`peak = new_peak`；或者直接对分数取 exp，根本没有维护峰值。",
             ),
+            "shrink upside down": Text(
+                "The peaks are right and the sums are NaN. In the first step the old peak is -inf, and exp(new - old) is "
+                "infinite; times 0, what was summed until then, it is NaN. Shrinking is `tl.exp(peak - new_peak)`: old "
+                "minus new.",
+                "峰值是对的，累加的和却成了 NaN。第一步里旧峰值是 -inf，exp(新 - 旧) 就是无穷大；再乘上此前累加的 0，便是 "
+                "NaN。收缩系数是 `tl.exp(peak - new_peak)`：旧减新。",
+            ),
             "maximum of this tile only": Text(
                 "Your new peak is that of the tile alone. When the tile before had a larger one, shrink is the "
                 "exponential of a large positive number and overflows: `tl.maximum(peak, ...)`.",

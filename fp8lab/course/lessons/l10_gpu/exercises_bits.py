@@ -72,8 +72,9 @@ BITS = Exercise(
             ),
             "half away from zero": Text(
                 "You add exactly half: every tie goes up. 17 becomes 18 where the even code says 16. Add half minus one, "
-                "plus the last kept bit.",
-                "你加的正好是一半：平局全部向上。17 变成 18，而偶数编码给的是 16。应加“一半减一”，再加保留部分的最低位。",
+                "plus the last kept bit, which is bit 20 (bit 19 is 1 at every tie).",
+                "你加的正好是一半：平局全部向上。17 变成 18，而偶数编码给的是 16。应加“一半减一”，再加保留部分的最低位，即"
+                "第 20 位（第 19 位在平局处总是 1）。",
             ),
             "half toward zero": Text(
                 "You add half minus one and nothing more: every tie goes down. The last kept bit, added, lets the odd "

@@ -94,10 +94,10 @@ ABSMAX = Exercise(
                 "你的结果是转置的：[分组, 行]。下一个内核按 [行, 分组] 去读，拿到的是邻居的 absmax。",
             ),
             "results with the stride of x": Text(
-                "You store at `row * row_stride + group`. That is the stride of x; a row of results is "
-                "`tl.num_programs(1)` long, and from row 1 on you write behind the end.",
-                "你存到 `row * row_stride + group`。那是 x 的步长；结果的一行只有 `tl.num_programs(1)` 个，从第 1 行起就"
-                "写到数组之外了。",
+                "Wrong stride: from row 1 on you store behind the end of the results. A row of results is as long as it "
+                "has groups, `tl.num_programs(1)`. `row_stride` is the stride of x, and GROUP the length of a group.",
+                "步长错了：从第 1 行起，你就写到了结果数组之外。结果的一行有多少分组就有多长，即 `tl.num_programs(1)`。"
+                "`row_stride` 是 x 的步长，GROUP 则是一个分组的长度。",
             ),
             "one result per row, with the stride of x": Text(
                 "You store at `row * row_stride`: the stride is that of x, and the group is missing, so all groups of a "

@@ -74,11 +74,11 @@ RAGGED = Exercise(
                 "对一块值，它只留下后一个条件。应写 `(lane < GROUP) & (column < width)`。",
             ),
             "end of the group alone": Text(
-                "Your mask is `lane < GROUP` alone, for reading and for writing: the short group reads and writes on "
-                "behind the end of its row. With Python's `and` the second condition alone remains, so it comes out the "
-                "same. Write `(lane < GROUP) & (column < width)`.",
-                "读和写的掩码都只有 `lane < GROUP`：不满的那组越过行尾继续读写。用 Python 的 `and` 时只有后一个条件有效，"
-                "也会得到这个结果。应写 `(lane < GROUP) & (column < width)`。",
+                "Your mask stops at the end of the group alone, for reading and for writing: the short group goes on "
+                "behind the end of its row, where `column` reaches `width`. With Python's `and` the second condition "
+                "alone remains, so it comes out the same. Write `(lane < GROUP) & (column < width)`.",
+                "读和写的掩码都只在组尾停下：不满的那组越过了行尾，也就是 `column` 到达 `width` 之处，还在继续读写。用 "
+                "Python 的 `and` 时只有后一个条件有效，也会得到这个结果。应写 `(lane < GROUP) & (column < width)`。",
             ),
             "load without a mask": Text(
                 "The load has no mask: garbage behind the row, and the values of the neighbour group, enter your "

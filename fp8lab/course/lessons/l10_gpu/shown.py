@@ -59,7 +59,8 @@ def by_slot(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> st
 
 def by_head(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
     """ "19 tokens in 2 splits → out[head 0, 3]"."""
-    return f"{array} → out[head {index[0]}, {index[1]}]" if len(index) == 2 else array
+    length, splits = inputs["runs"][0]
+    return f"{array} → out[head {index[0]}, {index[1]}]" if index else f"{length} tokens in {splits} splits → {array}"
 
 
 def by_case(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
