@@ -4,6 +4,7 @@
     python kernel_compiler.py --refused    what the compiler says of the native path below sm_89
     python kernel_compiler.py --casts      what Triton makes of its own FP8 cast
     python kernel_compiler.py --widest     the kernels that hold a group, with the widest one that they are given
+    python kernel_compiler.py --heads      attention at head_dim 256
 
 A process of its own: the tests' process decorates the kernels for the interpreter.
 """
@@ -66,7 +67,7 @@ def cases(native: bool = False) -> dict[str, tuple]:
                     out_ptr="*fp32", peak_ptr="*fp32", sum_ptr="*fp32", softmax_scale="fp32",
                 )  # fmt: skip
                 constants = dict(
-                    SHARING=4, QUERIES=16, TOKENS=tile(DTYPES[x])[0], K_DIM=128, V_DIM=128,
+                    SHARING=4, QUERIES=16, TOKENS=tile(DTYPES[x], 128)[0], K_DIM=128, V_DIM=128,
                     **reading, **common, TF32=x == "*fp16", INTERPRETED=False,
                 )  # fmt: skip
                 found[f"attend {label} {x}"] = (attend_kernel, pointers, constants)
@@ -77,7 +78,7 @@ def cases(native: bool = False) -> dict[str, tuple]:
 
 
 def compile_case(kernel, types: dict, constants: dict, capability: int):
-    warps = tile(DTYPES[types["q_ptr"]])[1] if "q_ptr" in types else 4
+    warps = tile(DTYPES[types["q_ptr"]], constants["K_DIM"])[1] if "q_ptr" in types else 4
     names = kernel.arg_names
     signature = {n: "constexpr" if n in constants else types.get(n, "i32") for n in names}
     aligned = {
@@ -164,6 +165,15 @@ def widest() -> None:
                 say(kernel=name, sm=capability, **resources(compiled, capability))
 
 
+def heads() -> None:
+    for capability in (75, 86, 89):  # the cards with the least shared memory
+        for x, dtype in DTYPES.items():
+            kernel, types, constants = cases()[f"attend E4M3FN {x}"]
+            large = dict(K_DIM=256, V_DIM=256, TOKENS=tile(dtype, 256)[0])
+            compiled = compile_case(kernel, types, {**constants, **large}, capability)
+            say(kernel=f"attend {x}", sm=capability, shared=compiled.metadata.shared)
+
+
 def everything(capability: int) -> None:
     for native in (False, True) if capability >= 89 else (False,):
         for name, case in cases(native).items():
@@ -171,6 +181,6 @@ def everything(capability: int) -> None:
 
 
 if __name__ == "__main__":
-    about = {"--refused": refused, "--casts": casts, "--widest": widest}
+    about = {"--refused": refused, "--casts": casts, "--widest": widest, "--heads": heads}
     for word in sys.argv[1:]:
         about[word]() if word.startswith("--") else everything(int(word))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_gpu import SHARED_MEMORY
 from triton_here import needs_triton
 
 from fp8lab import encode
@@ -75,6 +76,12 @@ def test_the_widest_group_fits_registers(tmp_path):
     compile."""
     said = compiler_says(tmp_path, "--widest")
     assert len(said) == 2 * 3 * 3 and not [case for case in said if case["spilled"]], said
+
+
+def test_attention_at_head_dim_256_fits_shared_memory(tmp_path):
+    """32 tokens of bfloat16 would not, on sm_86 and sm_89."""
+    said = compiler_says(tmp_path, "--heads")
+    assert len(said) == 9 and not [case for case in said if case["shared"] > SHARED_MEMORY[case["sm"]]], said
 
 
 def test_the_native_path_is_refused_by_the_compiler_below_sm_89(tmp_path):

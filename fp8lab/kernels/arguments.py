@@ -35,7 +35,8 @@ def float_tensor(name: str, given: object) -> torch.Tensor:
     """The same, of a dtype that the kernels read. TypeError for others."""
     tensor = strided_tensor(name, given)
     if tensor.dtype not in FLOATS:
-        raise TypeError(f"{name} must be float32, bfloat16 or float16; given {tensor.dtype} {list(tensor.shape)}")
+        hint = "" if tensor.is_complex() else f": pass {name}.float()"
+        raise TypeError(f"{name} must be float32, bfloat16 or float16; given {tensor.dtype}{hint}")
     return tensor
 
 

@@ -83,14 +83,16 @@ def _checked_scale(softmax_scale: object) -> float:
     return scale
 
 
-def tile(dtype: torch.dtype) -> tuple[int, int]:
+def tile(dtype: torch.dtype, head_dim: int) -> tuple[int, int]:
     """(tokens of K and V that a program holds at once, warps) for a query of `dtype`.
 
     bfloat16 32 and 4. Operands of float16 are TF32, twice as large, on tensor cores from sm_80 on: half the tokens.
     Products of float32 are taken one by one, which needs registers: twice the warps. Chosen by what compiles for sm_75
-    to sm_90 at head_dim 128 without spilling (tests/test_kernels_compile.py).
+    to sm_90 without spilling at head_dim 128; at 256 it still fits the shared memory of every such card
+    (tests/test_kernels_compile.py).
     """
-    return {torch.bfloat16: (32, 4), torch.float16: (16, 4), torch.float32: (16, 8)}[dtype]
+    few = dtype != torch.bfloat16 or head_dim > 128
+    return 16 if few else 32, 8 if dtype == torch.float32 else 4
 
 
 def read_pages(cache: KVCache, name: str, blocks: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -148,7 +150,7 @@ def _launch(query, cache, table, lengths, scale, window, splits, native) -> torc
     del bits["NAN_CODE"]
     strides = [s for name in "kv" for tensor in cache.part(name) for s in tensor.stride()[:3]]
     v_dim = triton.next_power_of_2(v_width)
-    tokens, warps = tile(query.dtype)
+    tokens, warps = tile(query.dtype, max(k_width, v_width))
     tf32 = query.dtype == torch.float16 and not torch.version.hip  # AMD: where there is TF32, it is another one
     attend_kernel[(batch, kv_heads, splits)](
         query, cache.k_codes, cache.k_scales, cache.v_codes, cache.v_scales, table, lengths, mean, peaks, sums,
