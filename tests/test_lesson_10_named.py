@@ -122,6 +122,16 @@ def test_other_styles_are_right(desk, key, name):
         assert result.state == "right", feedback(exercise(key), result, "en")
 
 
+@needs_triton
+@pytest.mark.skipif(torch.cuda.is_available(), reason="compiled code has it")
+def test_a_function_that_only_compiled_code_has_is_called_that(desk):
+    answer = SCALE + "codes = to_code(tl.extra.cuda.libdevice.div_rn(x, scale + tl.zeros_like(x)))\n" + STORED
+    result = desk.judged("10.2", answer)
+    said = {lang: repr(feedback(exercise("10.2"), result, lang)) for lang in LANGUAGES}
+    assert result.state == "error" and "interpreter cannot call it" in said["en"] and "解释器" not in said["en"], said
+    assert "解释器无法调用它" in said["zh"] and "cannot call" not in said["zh"], said
+
+
 # ---- holes that are left
 
 
@@ -137,10 +147,12 @@ def test_of_several_holes_the_check_names_the_one_that_is_left(desk, key):
     for left, stub in enumerate(stubs):
         result = desk.judged(key, {left: stub})
         assert result.state == "error" and result.points == 0
-        assert f"1 of {len(stubs)} holes still empty: {stub}" in repr(feedback(exercise(key), result, "zh"))
+        said = {lang: repr(feedback(exercise(key), result, lang)) for lang in LANGUAGES}
+        assert f"1 of {len(stubs)} holes still empty: {stub}`" in said["en"], said
+        assert f"{len(stubs)} 处空白中还有 1 处没有填：{stub}`" in said["zh"] and "empty" not in said["zh"], said
     if len(stubs) > 2:
         result = desk.judged(key, {0: stubs[0], 1: stubs[1]})
-        assert result.error.message == f"2 of {len(stubs)} holes still empty: {stubs[0]}"
+        assert result.error.message.startswith(f"2 of {len(stubs)} holes still empty: {stubs[0]}")
     assert desk.judged(key, dict(enumerate(stubs))).state == "not_attempted"
 
 

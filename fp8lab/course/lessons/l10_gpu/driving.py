@@ -188,9 +188,9 @@ def _of_splits(launched: list[dict[str, Any]], length: int) -> dict[str, Any]:
     """What the launches of `split_kernel` say that the result does not: each split has tokens, so each has a peak."""
     peaks, sums, shares = ([args.get(name) for args in launched] for name in ("peak_ptr", "sum_ptr", "per_split"))
     return {
+        "one split reads all": any(isinstance(share, (int, np.integer)) and share >= length for share in shares),
         "peaks at -inf": sum(int(peak.isneginf().sum()) for peak in peaks if torch.is_tensor(peak)),
         "sums that are NaN": sum(int(total.isnan().sum()) for total in sums if torch.is_tensor(total)),
-        "one split reads all": any(isinstance(share, (int, np.integer)) and share >= length for share in shares),
     }
 
 

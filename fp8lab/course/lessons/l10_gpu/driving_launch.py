@@ -49,6 +49,8 @@ COMPILED_ONLY = Text(
     "这里用到的 Triton 函数只有编译后的代码才有（tl.extra、libdevice），解释器无法调用它",
 )
 
+SOME_LEFT = Text("{left} of {holes} holes still empty: {line}", "{holes} 处空白中还有 {left} 处没有填：{line}")
+
 
 class InTorch:
     """A function over tensors that does what a kernel does, launched like one, needing no Triton: `kernel[grid](…)`."""
@@ -181,7 +183,8 @@ def refuse_untouched(*functions: Any, holes: int = 1) -> None:
     """
     left = [text for function in functions for text in _empty_holes(function)]
     if left and len(left) < holes:
-        raise NotImplementedError(f'{len(left)} of {holes} holes still empty: raise NotImplementedError("{left[0]}")')
+        said = SOME_LEFT.format(left=len(left), holes=holes, line=f'raise NotImplementedError("{left[0]}")')
+        raise NotImplementedError(f"{said.en} / {said.zh}")
     if left:
         raise NotImplementedError(left[0])
 
