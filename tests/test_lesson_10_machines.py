@@ -124,7 +124,7 @@ def test_without_triton_the_notebook_runs_to_its_end_and_says_what_is_missing(ki
     assert len(pictures) == 3
     if kind == "solutions":  # what `fp8lab build` says: it does not write such outputs into the reference
         faults = [fault for cell in executed["cells"] for fault in _faults(cell, ROOT)]
-        assert len(faults) == 12  # seven checks, five demos
+        assert len(faults) == 13  # seven checks, six demos
         for fault in faults:
             assert f"cannot be run on this machine: {NOT_INSTALLED[lang]}" in fault and "--no-execute" in fault
 
