@@ -82,8 +82,17 @@ RIGHT = {
         "value = to_value(tl.load(codes_ptr + row * width + place))\n"
         "factor = tl.load(scales_ptr + row * groups + place // GROUP)\n"
         "tl.store(out_ptr + row * width + column, factor * value, mask=column < width)",
+        "scales masked by their own number": "codes = tl.load(codes_ptr + row * width + column, mask=real, other=0)\n"
+        "which = column // GROUP\nscale = tl.load(scales_ptr + row * groups + which, mask=which < groups, other=1.0)\n"
+        "tl.store(out_ptr + row * width + column, to_value(codes) * scale, mask=real)",
     },
     "10.5": {
+        "stored in two steps": "block, place = slot // block_size, slot % block_size\n"
+        "page = codes_ptr + block * code_block_stride + place * code_place_stride + head * width + column\n"
+        "kept = real & (slot >= 0)\ntl.store(page, codes, mask=kept & (lane < 5))\n"
+        "tl.store(page, codes, mask=kept & (lane >= 5))\n"
+        "page = scales_ptr + block * scale_block_stride + place * scale_place_stride\n"
+        "if slot >= 0:\n    tl.store(page + head * groups + group, scale)",
         "an if around both": "if slot >= 0:\n    block = slot // block_size\n    place = slot - block * block_size\n"
         "    page = codes_ptr + block * code_block_stride + place * code_place_stride\n"
         "    tl.store(page + head * width + column, codes, mask=real)\n"
