@@ -153,8 +153,9 @@ def _faults(cell: dict[str, Any], root: Path) -> list[str]:
     if demo and any(text.startswith(MARKS["error"]) for text in shown):
         found.append(f"has a demo that shows nothing: {' '.join(map(_plain_text, shown)).strip()[:400]}")
     if (demo or "check" in tags) and any(text.startswith(MARKS["blocked"]) for text in shown):
+        reason = _plain_text(shown[0]).splitlines()[-1].strip(f" {MARKS['blocked']}")  # a demo has no line above it
         found.append(
-            f"cannot be run on this machine: {_plain_text(shown[0]).splitlines()[-1].strip()} "
+            f"cannot be run on this machine: {reason} "
             "Build this lesson where it can, the others by name (--lesson), or everything but outputs (--no-execute)"
         )
     elif "check" in tags and not any(text.startswith(MARKS["right"]) for text in shown):
