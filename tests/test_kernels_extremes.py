@@ -4,9 +4,11 @@ to them is. The oracle is torch's softmax in float32, and float64 within the der
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from paged_attention_bound import (
+    DEVICE,
     DTYPES,
     LENGTHS,
     TABLE,
@@ -161,12 +163,49 @@ def test_e8m0_scales_beyond_float16(power, dtype):
     assert_close(query, cache, scale=2.0**-power * 0.125)
 
 
-def test_float16_is_as_exact_as_its_own_11_bits():
-    """Rounded to bfloat16, 8 times as much would be lost: the bound of bfloat16 is 8 times this one."""
-    cache, query = filled_cache(), some_queries(torch.float16)
-    fine = bound(query, cache, TABLE, LENGTHS, 0.125)
-    assert (fine * 4 < bound(query.bfloat16(), cache, TABLE, LENGTHS, 0.125))[[0, 2]].all()
-    assert_close(query, cache)
+# ---- what is multiplied
+
+
+def float32_of_all_sizes():
+    """Random bits; what is near a tie of 8 or of 11 bits; and the upper end, where nearest would be infinity."""
+    random = torch.Generator().manual_seed(3)
+    anything = torch.randint(-(2**31), 2**31, (50 * 1024,), generator=random)
+    top = torch.randint(0, 2**16, (1024, 1), generator=random) << 16
+    ties = top + torch.tensor([0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xF000, 0xFFFF, 0])
+    bits = torch.cat([anything, ties.flatten(), 0x7F7F0000 + 64 * torch.arange(1024), torch.full((1024,), 0x7F800000)])
+    return bits.to(torch.int32).view(torch.float32)
+
+
+def in_bits(x, bits, smallest):
+    """x to nearest in so many bits, ties to even, by float64; subnormal below 2^-126."""
+    mantissa, exponent = np.frexp(x)
+    step = np.exp2(np.maximum(exponent - bits, smallest).astype(np.float64))
+    return np.rint(np.ldexp(mantissa, exponent) / step) * step
+
+
+@pytest.mark.parametrize("dtype, bits", [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+def test_operands_are_the_nearest_of_as_many_bits_as_the_query_has(dtype, bits):
+    """NaN stays NaN, infinity infinity, and what would become infinity stays the largest number."""
+    from operand_kernel import operands
+
+    x = float32_of_all_sizes()
+    got = operands(x.to(DEVICE), dtype).cpu()
+    x = x.double().numpy()
+    largest = (2 - 2.0 ** (1 - bits)) * 2.0**127
+    assert np.isnan(x).any() and np.isinf(x).any() and (np.abs(x[np.isfinite(x)]) > largest).any() == (bits < 24)
+    want = np.where(np.isinf(x), x, np.clip(in_bits(x, bits, -125 - bits), -largest, largest))
+    np.testing.assert_array_equal(got.double().numpy(), want)
+
+
+@pytest.mark.parametrize("dtype, bits", [(torch.float32, 24), (torch.float16, 11)])
+def test_keys_that_fit_the_bits_of_the_query_are_multiplied_exactly(dtype, bits):
+    """Two keys one step apart, times a scale that makes 1/2 of it. In bfloat16 the step of float16 is lost."""
+    query = torch.zeros(1, 1, HEAD_DIM, dtype=dtype)
+    query[..., 0] = 1.0
+    cache = cache_of([1.0, 1 + 2.0 ** (1 - bits)], [0.0, 1.0])
+    got = by_kernel(query, *cache, softmax_scale=2.0 ** (bits - 2))
+    assert (got.double() - 1 / (1 + math.exp(-0.5))).abs().max() < 2.0**-10
+    assert by_kernel(query.bfloat16(), *cache, softmax_scale=2.0 ** (bits - 2))[0, 0, 0] == 0.5
 
 
 # ---- NaN, and nothing seen
