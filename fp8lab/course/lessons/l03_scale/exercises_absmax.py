@@ -92,7 +92,7 @@ ABSMAX = Exercise(
             Text(
                 "You take the 99th percentile, so one value in a hundred will be clipped. That can be the better "
                 "choice, when it is chosen; absmax means the largest.",
-                "你取的是第 99 百分位，于是每一百个数会有一个被截断。有意为之时它可能更好；但 absmax 指的是"
+                "你取的是第 99 百分位，于是每一百个数会有一个被钳住。有意为之时它可能更好；但 absmax 指的是"
                 "最大的那个。",
             ),
         ),
@@ -196,7 +196,7 @@ CONVENTIONS = Exercise(
                 "Your grid holds absmax across its full width, 2 · qmax. But the grid is symmetric: absmax has one "
                 "side of it, 0 to qmax. Everything beyond half of absmax would clip.",
                 "你让 absmax 占满了网格的整个宽度 2 · qmax。但网格是对称的，absmax 只有一侧可用，即 0 到 qmax。超过"
-                " absmax 一半的数都会被截断。",
+                " absmax 一半的数都会被钳住。",
             ),
         ),
     ),

@@ -241,7 +241,7 @@ FP8 = Exercise(
                 "You quantize with one scale and return another, rounded to a power of two. The reader multiplies by "
                 "the second: ones come back as 1.75 (transformers#46763). Round the scale to its storage format "
                 "first, then divide by what is stored.",
-                "你用一个尺度量化，却返回舍入成二的幂的另一个尺度。读的人乘的是后者：1 读回来成了 1.75（"
+                "你用一个尺度量化，却返回舍入成 2 的幂的另一个尺度。读的人乘的是后者：1 读回来成了 1.75（"
                 "transformers#46763）。要先把尺度舍入到存储格式，再用存下来的那个去除。",
             ),
         ),
@@ -251,7 +251,7 @@ FP8 = Exercise(
             Text(
                 'You cast as it is, with scale 1.0. It works for values around 1 and is what "just use fp8" means in '
                 "many places; values beyond 448 clip, and those below 2^-10 are zero.",
-                "你原样转换，尺度为 1.0。数值在 1 附近时没问题，很多地方说的“直接用 fp8”就是这样；超过 448 的被截断，"
+                "你原样转换，尺度为 1.0。数值在 1 附近时没问题，很多地方说的“直接用 fp8”就是这样；超过 448 的被钳住，"
                 "小于 2^-10 的变成零。",
             ),
         ),

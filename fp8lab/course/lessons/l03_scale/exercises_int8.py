@@ -202,7 +202,7 @@ DEQUANTIZE = Exercise(
             answers_int8.stays_int8,
             Text(
                 "Your result is int8 again, so its fractions are gone. Dequantized values are floats.",
-                "你的结果又成了 int8，小数全没了。反量化之后应是浮点数。",
+                "你的结果又成了 int8，小数全没了。还原之后应是浮点数。",
             ),
         ),
     ),

@@ -67,8 +67,8 @@ BITS = Exercise(
         {
             "truncation": Text(
                 "You drop the bits without rounding: 1.9 steps become 1. That pulls every number toward zero, half a "
-                "step on average (vllm#45361 was such a store).",
-                "你直接去掉低位，没有舍入：1.9 步变成 1 步。每个数都被拉向零，平均半步（vllm#45361 就是这样的写入）。",
+                "step on average (vllm#45361 was such a store, to an INT8 cache).",
+                "你直接去掉低位，没有舍入：1.9 步变成 1 步。每个数都被拉向零，平均半步（vllm#45361 写 int8 缓存时就是这样）。",
             ),
             "half away from zero": Text(
                 "You add exactly half: every tie goes up. 17 becomes 18 where the even code says 16. Add half minus one, "

@@ -72,7 +72,7 @@ BYTES = Exercise(
             Text(
                 "You left the scales out: 4 bytes for each group. With groups of 16 that is a quarter of a byte per "
                 "value, as much as a codec saves elsewhere.",
-                "你漏了尺度：每个分组 4 字节。分组大小为 16 时，相当于每个值多出四分之一字节，别处省下的都贴进去了。",
+                "你漏了尺度：每个分组 4 字节。组大小为 16 时，相当于每个值多出四分之一字节，别处省下的都贴进去了。",
             ),
         ),
         Misconception(
@@ -97,7 +97,7 @@ BYTES = Exercise(
             answers.roofline_as(whole_groups=True),
             Text(
                 "You round the number of groups down. head_dim 96 with groups of 64 has two groups, the second one short.",
-                "分组数你向下取整了。head_dim 为 96、分组大小为 64 时有两组，第二组不满。",
+                "分组数你向下取整了。head_dim 为 96、组大小为 64 时有两组，第二组不满。",
             ),
         ),
         Misconception(

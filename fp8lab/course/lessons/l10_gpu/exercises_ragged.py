@@ -33,7 +33,7 @@ RAGGED = Exercise(
         Text(
             "A block of lanes is a power of two, a group need not be, and the last group of a row may be short. Two "
             "conditions make a lane real.",
-            "一块 lane 的个数必须是二的幂，分组大小却不一定，而且一行的最后一组可能不满。一个 lane 要满足两个条件才算"
+            "一块 lane 的个数必须是 2 的幂，组大小却不一定，而且一行的最后一组可能不满。一个 lane 要满足两个条件才算"
             "有效。",
         ),
         Text(
