@@ -16,7 +16,7 @@ from fp8lab.course.text import preferred_language
 
 def fp8lab(*arguments: str, **options) -> subprocess.CompletedProcess:
     """Run the command as a person does, in a process of its own."""
-    line = [sys.executable, "-m", "fp8lab.cli", *arguments]
+    line = [sys.executable, "-m", "fp8lab", *arguments]
     return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=120, **options)
 
 
