@@ -37,7 +37,7 @@ def test_absmax_of_every_group_by_a_loop():
 def test_quantize_and_back_as_the_kernels_of_the_module_have_it():
     from fp8lab.kernels import dequantize_group, quantize_group
 
-    x = driving.ragged_inputs(3)["x"].to(device())
+    x = driving.ragged_inputs(3)["cases"][0]["x"].to(device())
     codes, scales = torch.empty_like(x, dtype=torch.uint8), x.new_empty(2, 3)
     answers.quantized[(2, 3)](x, codes, scales, 58, 58, GROUP=24, BLOCK=32)
     q = quantize_group(x, 24)
@@ -60,7 +60,7 @@ def test_pages_and_attention_as_the_kernels_of_the_module_have_them():
     answers.written[(5, 2, 2)](x, codes, scales, slots, 32, 4, 0, 0, 0, 0, GROUP=16, BLOCK=16)
     assert torch.equal(codes, cache.k_codes.flatten(2)) and torch.equal(scales, cache.k_scales.flatten(2))
 
-    inputs = driving.attention_inputs(2)
+    inputs = driving.attention_inputs(2)["cases"][0]
     parts = [part.to(device()) for part in inputs["cache"]]
     query, table = inputs["query"].to(device()), inputs["table"].to(device())
     theirs = KVCache(*parts, group_size=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,13 @@ import torch
 
 from fp8lab.course.drive import Drive
 from fp8lab.course.lessons.l10_gpu.driving_arena import Output, Watched, observed, surrounded
+from fp8lab.course.lessons.l10_gpu.driving_attention import attention_inputs, drive_attention
 from fp8lab.course.lessons.l10_gpu.driving_launch import (
     Device,
     InTorch,
     Named,
     device,
-    kernels_of,
     launch,
-    launches,
     prepare,
     refuse_untouched,
     stands_on,
@@ -27,53 +27,94 @@ from fp8lab.course.lessons.l10_gpu.driving_points import (
     hard_numbers,
     hexadecimal,
     random_codes,
+    random_scales,
     tied,
 )
 from fp8lab.course.lessons.l10_gpu.driving_watch import watched
 
 # ---- 10.1 to 10.3: rows of groups, in a buffer whose rows are further apart than they are wide
+#
+# Every kernel is launched on two cases of different sizes: in one of them a literal may happen to be the right number.
 
-WHOLE, GROUP, TAIL = 64, 24, 10
-RAGGED = 2 * GROUP + TAIL
+SECOND = ", second case"  # behind the names of its arrays
+
+
+def on_both(one: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
+    """The drive that runs `one` on each of two cases."""
+
+    def drive(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for behind, case in zip(("", SECOND), inputs["cases"]):
+            found |= {name + behind: array for name, array in one(answer, case).items()}
+        return found
+
+    return drive
 
 
 def absmax_inputs(seed: int) -> dict[str, Any]:
     x = groups_of_all_sizes(seed, 3, 32, 16)
     x[:, 0] = -9.0 * x[:, :17].abs().amax(1)  # the first group is not the same one element further on
     x[2, 21] = -70000.0  # beyond float16
-    return {"x": x, "group": 16}
+    other = groups_of_all_sizes(seed + 1, 2, 24, 8)
+    other[0, 8:16] *= 1e-25  # the square of these is 0 in float32, and that of the next infinite
+    other[1, 16:] *= 1e25
+    return {"cases": ({"x": x, "group": 16, "pad": 5}, {"x": other, "group": 8, "pad": 9})}
 
 
-def drive_absmax(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    x, group = surrounded(inputs["x"].to(device()), pad=5), inputs["group"]
+@on_both
+def drive_absmax(answer: Any, case: dict[str, Any]) -> dict[str, Any]:
+    x, group = surrounded(case["x"].to(device()), case["pad"]), case["group"]
     rows, groups = len(x), x.shape[1] // group
     absmax = Output("absmax", (rows, groups), torch.float32, own=(0, 0))
     return observed(answer, (rows, groups), x, absmax, x.stride(0), GROUP=group)
 
 
+WHOLE = 64
+
+
 def quantize_inputs(seed: int) -> dict[str, Any]:
     x = groups_of_all_sizes(seed, 2, 2 * WHOLE, WHOLE)
     x[0, :WHOLE], x[1, WHOLE:] = tied(seed, WHOLE), 0.0
-    return {"x": x, "group": WHOLE}
+    other = groups_of_all_sizes(seed + 1, 3, 48, 16)
+    other[0, :16] *= 1e-20  # has a scale of its own, as every group but one of zeros
+    other[1, 16:32] = 0.0
+    other[:, 17] = -0.0  # and its code keeps the sign, in a group of zeros, too
+    return {"cases": ({"x": x, "group": WHOLE, "pad": 7}, {"x": other, "group": 16, "pad": 21})}
 
 
-def drive_quantize(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    x, group = surrounded(inputs["x"].to(device()), pad=7), inputs["group"]
+@on_both
+def drive_quantize(answer: Any, case: dict[str, Any]) -> dict[str, Any]:
+    x, group = surrounded(case["x"].to(device()), case["pad"]), case["group"]
     codes, scales = _outputs(*x.shape, group)
     return observed(answer, scales.shape, x, codes, scales, x.stride(0), GROUP=group)
 
 
+GROUP, TAIL = 24, 10
+
+
 def ragged_inputs(seed: int) -> dict[str, Any]:
-    return {"x": groups_of_all_sizes(seed, 2, RAGGED, GROUP), "group": GROUP}
+    """In the second case the width is a multiple of GROUP: its last group has no tail."""
+    x = groups_of_all_sizes(seed, 2, 2 * GROUP + TAIL, GROUP)
+    x[1, 2 * GROUP :] = 0.0  # nothing that pads it may be larger
+    other = groups_of_all_sizes(seed + 1, 3, 24, 12)
+    return {
+        "cases": ({"x": x, "group": GROUP, "block": 32, "pad": 40}, {"x": other, "group": 12, "block": 16, "pad": 23})
+    }
 
 
 def drive_ragged(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(answer, InTorch):
         prepare()
         refuse_untouched(answer, holes=2)
-    x, group = surrounded(inputs["x"].to(device()), pad=40), inputs["group"]
+    return _drive_ragged(answer, inputs)
+
+
+@on_both
+def _drive_ragged(answer: Any, case: dict[str, Any]) -> dict[str, Any]:
+    x, group = surrounded(case["x"].to(device()), case["pad"]), case["group"]
     codes, scales = _outputs(*x.shape, group)
-    return observed(answer, scales.shape, x, codes, scales, x.shape[1], x.stride(0), GROUP=group, BLOCK=32)
+    sizes = x.shape[1], x.stride(0)
+    return observed(answer, scales.shape, x, codes, scales, *sizes, GROUP=group, BLOCK=case["block"])
 
 
 def _outputs(rows: int, width: int, group: int) -> tuple[Output, Output]:
@@ -89,116 +130,70 @@ TILE = 64
 
 
 def dequantize_inputs(seed: int) -> dict[str, Any]:
-    width, group = 2 * TILE + 22, GROUP
-    groups = -(-width // group)
-    scales = torch.exp2(torch.rand(2, groups, generator=generator(seed)) * 12 - 9)
-    return {"codes": random_codes(seed, 2, width), "scales": scales, "group": group}
+    """Every code, and a scale that is tiny. In the second case program 0 has the end of a row, and rows behind it."""
+    codes, scales = random_codes(seed, 2, 2 * TILE + 22), random_scales(seed, 2, 7)
+    codes.view(-1)[22 : 22 + 256] = torch.randperm(256, generator=generator(seed)).byte()
+    other = random_scales(seed + 1, 3, 4)
+    other[0, 1] = 1e-12
+    second = {"codes": random_codes(seed + 1, 3, 20), "scales": other, "group": 6, "block": 32}
+    return {"cases": ({"codes": codes, "scales": scales, "group": GROUP, "block": TILE}, second)}
 
 
-def drive_dequantize(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    codes, scales = surrounded(inputs["codes"].to(device())), surrounded(inputs["scales"].to(device()))
-    (rows, width), groups = codes.shape, scales.shape[1]
-    out = Output("out", (rows, width), torch.float32, own=(0, slice(TILE)))
-    grid = rows, -(-width // TILE)
-    return observed(answer, grid, codes, scales, out, width, groups, GROUP=inputs["group"], BLOCK=TILE)
+@on_both
+def drive_dequantize(answer: Any, case: dict[str, Any]) -> dict[str, Any]:
+    codes, scales = surrounded(case["codes"].to(device())), surrounded(case["scales"].to(device()))
+    (rows, width), groups, block = codes.shape, scales.shape[1], case["block"]
+    out = Output("out", (rows, width), torch.float32, own=(0, slice(block)))
+    grid = rows, -(-width // block)
+    return observed(answer, grid, codes, scales, out, width, groups, GROUP=case["group"], BLOCK=block)
 
 
 # ---- 10.5 into the pages: K and V of a block side by side, a gap behind every place
 
-HEADS, WIDTH, PAGE_GROUP, PAGE_BLOCK = 2, 20, 12, 16
-BLOCKS, BLOCK_SIZE = 5, 4
-PLACE = HEADS * WIDTH + 8, HEADS * 2 + 1  # elements from one place of a block to the next: codes, scales
-
 
 def page_inputs(seed: int) -> dict[str, Any]:
-    random = np.random.default_rng(seed)
-    slot = int(random.choice((6, 9, 11, 13, 14)))
-    x = groups_of_all_sizes(seed, 3 * HEADS, WIDTH, PAGE_GROUP).view(3, HEADS, WIDTH)
-    return {"launches": ((x[:2], [slot, -1]), (x[2:], [0]))}
+    """-1 marks a token that is not kept, and so does every other negative slot."""
+    slot = int(np.random.default_rng(seed).choice((6, 9, 11, 13, 14)))
+    first = _tokens(seed, 2, 2, 20, 12) | {"slots": [slot, -1], "block": 16, "blocks": 5, "block_size": 4}
+    second = _tokens(seed + 1, 3, 3, 10, 4) | {"slots": [0, 7, -3], "block": 8, "blocks": 4, "block_size": 3}
+    return {"cases": (first, second)}
 
 
-def drive_pages(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    arrays = {}
-    groups = -(-WIDTH // PAGE_GROUP)
-    for name, (x, slots) in zip(("", " of slot 0"), inputs["launches"]):
-        block, place = divmod(slots[0], BLOCK_SIZE)
-        sizes = (("codes", HEADS * WIDTH, torch.uint8, PAGE_GROUP), ("scales", HEADS * groups, torch.float32, 1))
-        codes, scales = (
-            Output(what, (BLOCKS, BLOCK_SIZE, size), kind, (block, place, slice(own)), (2 * BLOCK_SIZE * step, step, 1))
-            for (what, size, kind, own), step in zip(sizes, PLACE)
+def _tokens(seed: int, tokens: int, heads: int, width: int, group: int) -> dict[str, Any]:
+    x = groups_of_all_sizes(seed, tokens * heads, width, group).view(tokens, heads, width)
+    x[:, :, 1] = -0.0
+    return {"x": x, "group": group}
+
+
+@on_both
+def drive_pages(answer: Any, case: dict[str, Any]) -> dict[str, Any]:
+    x, group, block_size = case["x"], case["group"], case["block_size"]
+    tokens, heads, width = x.shape
+    groups = -(-width // group)
+    block, place = divmod(case["slots"][0], block_size)
+    codes, scales = (
+        Output(
+            what, (case["blocks"], block_size, size), kind, (block, place, slice(own)),
+            (2 * block_size * (size + gap), size + gap, 1),
         )
-        x = surrounded(x.reshape(1, -1).to(device())).view(x.shape)
-        found = observed(
-            answer, (len(x), HEADS, groups), x, codes, scales, torch.tensor(slots, device=device()), WIDTH, BLOCK_SIZE,
-            *codes.strides[:2], *scales.strides[:2], GROUP=PAGE_GROUP, BLOCK=PAGE_BLOCK,
-        )  # fmt: skip
-        arrays |= {key + name: array for key, array in found.items()}
-    return arrays
-
-
-# ---- 10.6 attention
-
-DIM = 32
-
-
-def attention_inputs(seed: int) -> dict[str, Any]:
-    """Two heads, one with ordinary scores, one so far apart that exp overflows; two lengths, two numbers of splits.
-
-    In the second run one split is empty, and one lane of the merge is off.
-    """
-    random = generator(seed)
-    blocks, block_size, heads = 9, 4, 2
-    while True:
-        cache = []
-        for _ in "kv":
-            codes = random_codes(int(torch.randint(2**31, (1,), generator=random)), blocks, block_size, heads, DIM)
-            cache += [codes, torch.rand(blocks, block_size, heads, 2, generator=random) * 0.01 + 0.005]
-        table = torch.randperm(blocks, generator=random).int()
-        k = _dequantized(cache[0], cache[1])[table.long()].flatten(0, 1)[:19]
-        query = torch.stack([torch.randn(DIM, generator=random), k[2, 1]])  # token 2 is what the second head looks for
-        score = (k * query).sum(2) * DIM**-0.5
-        strength = torch.tensor([1.5, 150.0]) / score.abs().amax(0)
-        score = score * strength
-        far = score[8:10, 1].max() < 50  # the second tile of its split is further below than exp can bridge
-        if far and score[8:10, 0].max() > score[:8, 0].max() + 0.3:  # and for the first head it brings a new peak
-            break
-    return {"query": query * strength[:, None], "cache": cache, "table": table, "runs": ((19, 2), (4, 3))}
-
-
-def _dequantized(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    from fp8lab.codec import decode
-
-    return decode(codes) * scales.repeat_interleave(codes.shape[3] // scales.shape[3], 3)
-
-
-def drive_attention(answer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    refuse_untouched(answer, *kernels_of(answer), holes=3)
-    query, table = inputs["query"].to(device()), inputs["table"].to(device())
-    cache = [tensor.to(device()) for tensor in inputs["cache"]]
-    with watched(), launches() as seen:
-        arrays = {
-            f"{length} tokens in {splits} splits": answer(query, *cache, table, length, splits)
-            for length, splits in inputs["runs"]
-        }
-    length, splits = inputs["runs"][0]
-    return arrays | _of_splits([args for grid, args in seen if grid == (len(query), splits)], length)
-
-
-def _of_splits(launched: list[dict[str, Any]], length: int) -> dict[str, Any]:
-    """What the launches of `split_kernel` say that the result does not: each split has tokens, so each has a peak."""
-    peaks, sums, shares = ([args.get(name) for args in launched] for name in ("peak_ptr", "sum_ptr", "per_split"))
-    return {
-        "one split reads all": any(isinstance(share, (int, np.integer)) and share >= length for share in shares),
-        "peaks at -inf": sum(int(peak.isneginf().sum()) for peak in peaks if torch.is_tensor(peak)),
-        "sums that are NaN": sum(int(total.isnan().sum()) for total in sums if torch.is_tensor(total)),
-    }
+        for what, size, kind, own, gap in (
+            ("codes", heads * width, torch.uint8, group, 8),
+            ("scales", heads * groups, torch.float32, 1, heads + 1),  # a head of a place has no more than its share
+        )
+    )  # fmt: skip
+    x = surrounded(x.reshape(1, -1).to(device())).view(x.shape)
+    return observed(
+        answer, (tokens, heads, groups), x, codes, scales, torch.tensor(case["slots"], device=device()), width,
+        block_size, *codes.strides[:2], *scales.strides[:2], GROUP=group, BLOCK=case["block"],
+    )  # fmt: skip
 
 
 # ---- 10.7 bytes and floors
 
 
 def bytes_inputs(seed: int) -> dict[str, Any]:
-    """No time lies below its floor: each is longer than 8 bytes per value take, and no job here moves as many."""
+    """No time lies below its floor, each is longer than 8 bytes per value take, but for the last: a time that cannot be
+    true has a fraction above 1, and that is how one finds out."""
     random = np.random.default_rng(seed)
     cases = [(1024, 32, 128, 64, 7.5, 2**30, 520.0), (1, 8, 96, 64, 2.5, 2**28, 180.0)]
     for dim, group in ((80, 32), (128, 128), (64, 16)):
@@ -206,6 +201,7 @@ def bytes_inputs(seed: int) -> dict[str, Any]:
         copy_microseconds = 2 * copied / random.uniform(0.3e6, 4.0e6)
         least = 8 * tokens * heads * dim / (2 * copied / copy_microseconds)
         cases.append((tokens, heads, dim, group, float(least * random.uniform(1, 4)), copied, float(copy_microseconds)))
+    cases.append((1024, 32, 128, 64, 5.0, 2**30, 520.0))
     return {"cases": cases}
 
 

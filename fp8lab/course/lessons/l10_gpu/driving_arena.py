@@ -18,9 +18,10 @@ from fp8lab.course.lessons.l10_gpu.driving_points import hexadecimal
 from fp8lab.course.lessons.l10_gpu.driving_watch import Seen, watched
 
 MARGIN = 1 << 13  # elements on either side: beyond what a wrong stride reaches, below where torch starts threads
-GARBAGE = 1e6  # times 1 to 97, in turn: larger than every real input, and no two neighbours alike
+GARBAGE = 1e6  # times 1 to 97, in turn: larger than almost every real input, and no two neighbours alike
 NAN_CODE = 0x7F
-CANARIES = {torch.uint8: (0xA5, 0x5B), torch.float32: (-77.0, -78.0)}  # what stands in an output before the launch
+# What stands in an output before the launch; large first, so that no maximum with what stands there is right.
+CANARIES = {torch.uint8: (0xA5, 0x5B), torch.float32: (2.0**120, -78.0)}
 NOTHING = "nothing stored / 从未写入"  # feedback.in_language shows a reader one half of it
 
 

@@ -11,6 +11,9 @@ from fp8lab.codec import encode
 from fp8lab.formats import value
 
 
+NAN_BITS = (0x7FC00000, 0x7FC00000 - 2**31, 0x7F800001, 0x7F800001 - 2**31)  # quiet and signalling, both signs
+
+
 def generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
@@ -53,13 +56,20 @@ def hard_numbers(seed: int, count: int) -> torch.Tensor:
     sizes = torch.cat([steps, *(torch.nextafter(steps, torch.tensor(end)) for end in (0.0, math.inf))])
     ends = [464.0, 464.0001, 480.0, 500.0, 1e9, math.inf, 0.0, 2.0**-126, 1e-42, 2.0**-9, 2.0**-6, 1.0, 448.0]
     sizes = torch.cat([torch.tensor(ends), sizes])
-    sizes = torch.cat([sizes, torch.exp2(torch.rand(count, generator=generator(seed)) * 20 - 11)])[: count // 2 - 1]
-    return torch.cat([sizes, -sizes, torch.tensor([math.nan, -math.nan])])
+    sizes = torch.cat([sizes, torch.exp2(torch.rand(count, generator=generator(seed)) * 20 - 11)])[
+        : (count - len(NAN_BITS)) // 2
+    ]
+    return torch.cat([sizes, -sizes, torch.tensor(NAN_BITS).int().view(torch.float32)])
 
 
 def random_codes(seed: int, *shape: int, spread: float = 100.0) -> torch.Tensor:
     """Finite codes of a normal distribution: uint8, both signs, no NaN."""
     return encode(torch.randn(*shape, generator=generator(seed)) * spread)
+
+
+def random_scales(seed: int, *shape: int) -> torch.Tensor:
+    """float32, from 2^-9 to 2^3."""
+    return torch.exp2(torch.rand(*shape, generator=generator(seed)) * 12 - 9)
 
 
 def hexadecimal(codes: torch.Tensor) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from fp8lab.course.exercise import Misconception
+from fp8lab.course.lessons.l10_gpu.driving import SECOND
 from fp8lab.course.text import Text
 
 
@@ -24,9 +25,15 @@ def only_interpreted(faults: Mapping[str, Text]) -> Mapping[str, Text]:
     return {} if torch.cuda.is_available() else faults
 
 
+def _case(inputs: Mapping[str, Any], array: str) -> tuple[Mapping[str, Any], str]:
+    """The case that an array is of, and the array's own name."""
+    return inputs["cases"][array.endswith(SECOND)], array.removesuffix(SECOND)
+
+
 def by_group(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
     """ "x[1, 30] = -0.5 → codes[1, 30]" or "x[0, 48:58], max|x| = 3.25 → scales[0, 2]"."""
-    x, group = inputs["x"], inputs["group"]
+    case, array = _case(inputs, array)
+    x, group = case["x"], case["group"]
     if not index:
         return f"x [{', '.join(map(str, x.shape))}], GROUP = {group} → {array}"
     row, column = index
@@ -39,27 +46,29 @@ def by_group(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> s
 
 def by_code(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
     """ "codes[0, 30] = 0x3A, scales[0, 1] = 0.25 → out[0, 30]"."""
-    codes, group = inputs["codes"], inputs["group"]
+    case, array = _case(inputs, array)
+    codes, group = case["codes"], case["group"]
     if not index:
         return f"codes [{', '.join(map(str, codes.shape))}], GROUP = {group} → {array}"
     row, column = index
-    scale = inputs["scales"][row, column // group].item()
+    scale = case["scales"][row, column // group].item()
     code = f"codes[{row}, {column}] = 0x{codes[index].item():02X}"
     return f"{code}, scales[{row}, {column // group}] = {scale:.9g} → out[{row}, {column}]"
 
 
 def by_slot(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
-    """ "slots [9, -1] → codes[block 2, place 1, 5]"."""
-    slots = f"slots {inputs['launches']['slot 0' in array][1]}"
+    """ "slots [9, -1], block_size = 4 → codes[block 2, place 1, 5]"."""
+    case, array = _case(inputs, array)
+    slots = f"slots {case['slots']}, block_size = {case['block_size']}"
     if not index:
         return f"{slots} → {array}"
     block, place, last = index
-    return f"{slots} → {array.split()[0]}[block {block}, place {place}, {last}]"
+    return f"{slots} → {array}[block {block}, place {place}, {last}]"
 
 
 def by_head(inputs: Mapping[str, Any], array: str, index: tuple[int, ...]) -> str:
     """ "19 tokens in 2 splits → out[head 0, 3]"."""
-    length, splits = inputs["runs"][0]
+    length, splits = inputs["cases"][0]["runs"][0]
     return f"{array} → out[head {index[0]}, {index[1]}]" if index else f"{length} tokens in {splits} splits → {array}"
 
 
