@@ -31,6 +31,8 @@ RIGHT = {
         "codes = to_code(tl.div_rn(x, scale + tl.zeros_like(x)))\n"
         "tl.store(codes_ptr + (row * groups + group) * GROUP + lane, codes)\n"
         "tl.store(scales_ptr + row * groups + group, scale)",
+        "a quotient of two numbers": "scale = tl.where(absmax == 0.0, 1.0, "
+        "divide(absmax, 448.0) * divide(1.0, 1.0))\n" + CODES_AND_SCALES,
         "zeros replaced first": "full = tl.where(absmax > 0, absmax, 448.0)\nscale = divide(full, 448.0)\n"
         + CODES_AND_SCALES,
         "stored in two steps": "scale = tl.where(absmax == 0.0, 1.0, divide(absmax, 448.0))\n"

@@ -6,6 +6,7 @@ import pytest
 from learner import Desk
 from triton_here import needs_triton
 from wrong_lesson_10 import WRONG
+from wrong_lesson_10_sizes import SIZES_AND_VALUES
 
 from fp8lab.course.check import verdict
 from fp8lab.course.feedback import feedback
@@ -28,7 +29,19 @@ def test_many_other_mistakes_are_tried(found):
 @needs_triton
 @pytest.mark.parametrize("key, name", [(key, name) for key, fillings in WRONG.items() for name in fillings])
 def test_other_mistakes_are_refused(desk, key, name):
-    result = desk.judged(key, WRONG[key][name], seed=4711)
+    refused(desk.judged(key, WRONG[key][name], seed=4711))
+
+
+@needs_triton
+@pytest.mark.parametrize("key, name", [(key, name) for key, fillings in SIZES_AND_VALUES.items() for name in fillings])
+def test_what_is_right_for_one_input_alone_is_refused(desk, key, name):
+    for seed in (0, 4711):
+        result = desk.judged(key, SIZES_AND_VALUES[key][name], seed=seed)
+        refused(result)
+        assert result.state == "wrong", result.error
+
+
+def refused(result):
     assert result.state in ("wrong", "error") and result.points == 0
     if result.state == "error":  # the learner reads their own exception, not the interpreter's wrapping
         assert "InterpreterError" not in result.error.kind and "NotHere" not in result.error.kind

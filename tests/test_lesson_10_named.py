@@ -25,6 +25,8 @@ STORED = (
     "tl.store(codes_ptr + (row * groups + group) * GROUP + lane, codes)\n"
     "tl.store(scales_ptr + row * groups + group, scale)"
 )
+INVERSE = "scale = tl.where(absmax == 0.0, 1.0, divide(448.0, absmax))\n"
+CODES = "codes = to_code(divide(x, scale))\n"
 READ = "codes = tl.load(codes_ptr + row * width + column, mask=real, other=0)\n"
 PRODUCT = "tl.store(out_ptr + row * width + column, to_value(codes) * scale, mask=real)"
 PAGE = (
@@ -34,6 +36,15 @@ PAGE = (
     "tl.store(codes_ptr + code, codes, mask=real & (slot >= 0))\ntl.store(scales_ptr + where, scale, mask=slot >= 0)"
 )
 SCORE = 'score = tl.where(real, tl.sum(q[None, :] * k, 1) * softmax_scale, float("-inf"))\n'
+STEP = SCORE + (
+    "new_peak = tl.maximum(peak, tl.max(score))\n"
+    "weight, shrink = tl.exp(score - new_peak), tl.exp(peak - new_peak)\ntotal = total * shrink + tl.sum(weight)\n"
+    "acc = acc * shrink + tl.sum(weight[:, None] * v, 0)\npeak = new_peak"
+)
+BYTES = (
+    "moved = 2 * tokens * kv_heads * (3 * head_dim + 4 * -(-head_dim // group_size)) + 8 * tokens\n"
+    "floor = moved / (2 * copied / copy_microseconds)\nreturn moved, floor, floor / microseconds"
+)
 NORMAL = "normal = ((magnitude + 0x7FFFF + ((magnitude >> 20) & 1)) >> 20) - 960\n"
 SUBNORMAL = "subnormal = (size + 16384.0).to(tl.uint32, bitcast=True) - 0x46800000"
 CHOSEN = "code = tl.where(magnitude < 0x3C800000, subnormal, normal)\n"
@@ -55,6 +66,15 @@ NAMED = [
      "codes = to_code(divide(x, scale))\n" + STORED),
     ("10.2", "codes by plain division", SCALE + "codes = to_code(x / scale)\n" + STORED),
     ("10.2", "codes by plain division", SCALE + "codes = to_code(tl.fdiv(x, scale + 0 * x))\n" + STORED),
+    ("10.2", "scale inverted", INVERSE + "codes = to_code(x * scale)\n" + STORED),
+    ("10.2", "inverse, then divided", INVERSE + CODES + STORED),
+    ("10.2", "absmax for scale", "scale = tl.where(absmax == 0.0, 1.0, absmax)\n" + CODES + STORED),
+    ("10.2", "codes without their group", SCALE + CODES + STORED.replace("(row * groups + group)", "row * groups")),
+    ("10.2", "a group of zeros", "scale = tl.where(absmax == 0.0, 0.0, divide(absmax, 448.0))\n" + CODES + STORED),
+    ("10.2", "scale 0 for zeros", "scale = divide(absmax, 448.0)\n"
+     "codes = to_code(tl.where(absmax == 0.0, 0.0, divide(x, scale)))\n" + STORED),
+    ("10.3", "or for and", {0: REAL.replace("&", "|") + LOAD}),
+    ("10.3", "codes with the stride of x", {1: "tl.store(codes_ptr + row * row_stride + column, codes, mask=real)"}),
     ("10.3", "store past the group", {1: "tl.store(codes_ptr + row * width + column, codes, mask=column < width)"}),
     ("10.3", "hidden after the load", {0: REAL + f"x = tl.where(real, {BARE}, 0.0)"}),
     ("10.3", "without other", {0: REAL + f"x = {BARE[:-1]}, mask=real)"}),
@@ -70,6 +90,19 @@ NAMED = [
     ("10.5", "only the slot asked", PAGE.replace("real & (slot >= 0)", "real and slot >= 0")),
     ("10.5", "tail of the head written", PAGE.replace("real &", "(lane < GROUP) &")),
     ("10.5", "scales by groups alone", PAGE.replace("head * groups + group", "group")),
+    ("10.5", "scale blocks follow each other", PAGE.replace(
+        "block * scale_block_stride + place * scale_place_stride", "slot * scale_place_stride")),
+    ("10.5", "no strides", "place = slot * heads + head\n"
+     "tl.store(codes_ptr + place * width + column, codes, mask=real & (slot >= 0))\n"
+     "tl.store(scales_ptr + place * groups + group, scale, mask=slot >= 0)"),
+    ("10.5", "no strides", PAGE.replace(
+        "block * code_block_stride + place * code_place_stride + head * width", "(slot * heads + head) * width")),
+    ("10.6", "merged on the first peak", {1: "weight = tl.exp(peaks - tl.sum(tl.where(split == 0, peaks, 0.0)))\n"
+     "out = tl.sum(accs * weight[:, None], 0) / tl.sum(sums * weight)"}),
+    ("10.6", "first peak kept", {0: STEP.replace("tl.maximum(peak, tl.max(score))",
+     "tl.where(peak == float('-inf'), tl.max(score), peak)")}),
+    ("10.6", "divided in every step", {0: STEP.replace("\npeak =", "\nacc = acc / total\npeak =")}),
+    ("10.6", "a fraction of a token", {2: "per_split = length / splits"}),
     ("10.6", "one split reads all", {2: "per_split = length"}),
     ("10.6", "peak never updated", {0: SCORE + "weight = tl.exp(score)\ntotal += tl.sum(weight)\n"
      "acc += tl.sum(weight[:, None] * v, 0)"}),
@@ -83,6 +116,12 @@ NAMED = [
      "floor = moved / (2 * copied / copy_microseconds)\nreturn moved, floor, floor / microseconds"),
     ("10.7", "scales forgotten", "moved = 2 * tokens * kv_heads * 3 * head_dim + 8 * tokens\n"
      "floor = moved / (2 * copied / copy_microseconds)\nreturn moved, floor, floor / microseconds"),
+    ("10.7", "int32 slots", BYTES.replace("8 * tokens", "4 * tokens")),
+    ("10.7", "per cent", BYTES.replace("floor / micro", "100 * floor / micro")),
+    ("10.7", "fraction cut off at 1", BYTES.replace("floor / microseconds", "min(1.0, floor / microseconds)")),
+    ("10.8", "sum before the and", {0: NORMAL.replace("((magnitude >> 20) & 1)", "(magnitude >> 20) & 1") + SUBNORMAL}),
+    ("10.8", "truncation everywhere", {0: "normal = (magnitude >> 20) - 960\n"
+     "subnormal = (size * 512.0).to(tl.uint32)"}),
     ("10.8", "bias not moved", {0: NORMAL.replace(" - 960", "") + SUBNORMAL}),
     ("10.8", "bias in the mantissa's place", {0: NORMAL.replace("960", "120") + SUBNORMAL}),
     ("10.8", "subnormals half up", {0: NORMAL + "subnormal = (size * 512 + 0.5).to(tl.uint32)"}),

@@ -93,10 +93,10 @@ GROUP, TAIL = 24, 10
 
 
 def ragged_inputs(seed: int) -> dict[str, Any]:
-    """In the second case the width is a multiple of GROUP: its last group has no tail."""
+    """The second case is wider, and its width a multiple of GROUP: the last group is whole."""
     x = groups_of_all_sizes(seed, 2, 2 * GROUP + TAIL, GROUP)
     x[1, 2 * GROUP :] = 0.0  # nothing that pads it may be larger
-    other = groups_of_all_sizes(seed + 1, 3, 24, 12)
+    other = groups_of_all_sizes(seed + 1, 3, 60, 12)
     return {
         "cases": ({"x": x, "group": GROUP, "block": 32, "pad": 40}, {"x": other, "group": 12, "block": 16, "pad": 23})
     }

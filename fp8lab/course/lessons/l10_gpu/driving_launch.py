@@ -33,8 +33,9 @@ TOO_LATE = Text(
     "设置 `TRITON_INTERPRET` 之前就导入了 Triton，而这里没有 GPU：请重启内核，从头运行。",
 )
 INTERPRETED = Text(
-    "Kernels run on the CPU, under Triton's interpreter: right results, no word on speed. Not measured on a GPU.",
-    "内核在 CPU 上由 Triton 解释器运行：结果可信，快慢不作数。没有在 GPU 上测过。",
+    "Kernels run on the CPU, under Triton's interpreter: results as on a GPU, with the exceptions below; no word "
+    "on speed. Not measured on a GPU.",
+    "内核在 CPU 上由 Triton 解释器运行：结果与 GPU 一致（例外见下文），快慢不作数。没有在 GPU 上测过。",
 )
 COMPILED = Text(
     "Kernels are compiled for this GPU: {card} ({capability}).",

@@ -10,7 +10,6 @@ import torch
 from fp8lab.codec import encode
 from fp8lab.formats import value
 
-
 NAN_BITS = (0x7FC00000, 0x7FC00000 - 2**31, 0x7F800001, 0x7F800001 - 2**31)  # quiet and signalling, both signs
 
 

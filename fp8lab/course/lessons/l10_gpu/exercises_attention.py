@@ -6,8 +6,19 @@ from fp8lab.course.compare import Tolerance
 from fp8lab.course.exercise import Exercise
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
-from fp8lab.course.lessons.l10_gpu.shown import by_head, named
+from fp8lab.course.lessons.l10_gpu.shown import by_head, named, only_interpreted
 from fp8lab.course.text import Text
+
+# Compiled, a loop from 9.5 on is an error with the compiler's own words.
+FRACTION = only_interpreted(
+    {
+        "a fraction of a token": Text(
+            "`length / splits` is a float: 19 / 2 is 9.5, and no token has that number. Count in integers and round up: "
+            "`-(-length // splits)`.",
+            "`length / splits` 是浮点数：19 / 2 得 9.5，而没有哪个 token 的编号是 9.5。要用整数，并且向上取整：`-(-length // splits)`。",
+        ),
+    }
+)
 
 ATTENTION = Exercise(
     drive=DRIVES["10.6"],
@@ -77,6 +88,7 @@ ATTENTION = Exercise(
                 "nobody. It is the newest one, too. Round up.",
                 "你用 token 数除以段数并向下取整：19 // 2 得 9，最后一个 token 没有人管，而它偏偏是最新的。要向上取整。",
             ),
+            **FRACTION,
             "one split reads all": Text(
                 "The result is right and nothing is split: `per_split` is the whole length, so one program per head "
                 "reads every token and the others find nothing to do. Share the tokens out: length / splits, rounded up.",
@@ -88,6 +100,16 @@ ATTENTION = Exercise(
                 "water the average down, which looks like a plausible result. Their score is minus infinity.",
                 "没有 token 的 lane 分数是 0，取 exp 后也有了权重。它们的 V 是零，所以只是把平均值冲淡，看上去还挺像样。"
                 "它们的分数应为负无穷。",
+            ),
+            "first peak kept": Text(
+                "You keep the peak of the first tile for good. In the next tile a score may be higher by 100, and exp of that "
+                "overflows: the peak follows the largest score so far.",
+                "你把第一块的峰值一直用到最后。后面的分数可能比它高出 100，取 exp 就溢出了：峰值要跟随目前为止最大的分数。",
+            ),
+            "divided in every step": Text(
+                "You divide `acc` by the sum in every step; the next step then shrinks and adds to what is an average already. "
+                "Divide once, after the merge.",
+                "你每一步都把 `acc` 除以累加的和；下一步再收缩、再累加时，它已经是平均值了。只在合并之后除一次。",
             ),
             "nothing shrunk": Text(
                 "A new peak arrives and what was summed before keeps its old measure. `total` and `acc` count in units "
@@ -118,6 +140,11 @@ ATTENTION = Exercise(
                 "scores weighs as much as one with large ones. Weight them by exp(peak - largest peak).",
                 "你把各段直接相加。每段都以自己的 exp(peak) 为单位，于是分数小的段与分数大的段分量一样重。要按 "
                 "exp(peak - 最大峰值) 加权。",
+            ),
+            "merged on the first peak": Text(
+                "You weight by exp(peak - peak of split 0). When another split has a peak higher by 100, that overflows. "
+                "Subtract the largest peak.",
+                "你按 exp(峰值 - 第 0 段的峰值) 加权。别的段峰值要是高出 100，就溢出了。应当减去最大的峰值。",
             ),
             "splits averaged": Text(
                 "You average the results of the splits. The softmax of the whole is no average of softmaxes of parts; "

@@ -70,6 +70,17 @@ BITS = Exercise(
                 "step on average (vllm#45361 was such a store, to an INT8 cache).",
                 "你直接去掉低位，没有舍入：1.9 步变成 1 步。每个数都被拉向零，平均半步（vllm#45361 写 int8 缓存时就是这样）。",
             ),
+            "truncation everywhere": Text(
+                "You cut off the bits in both ranges, normal and subnormal: every number is pulled toward zero, half a step "
+                "on average. Round in both.",
+                "正规和次正规两个范围里，你都直接截掉了低位：每个数都被拉向零，平均半步。两处都要舍入。",
+            ),
+            "sum before the and": Text(
+                "`+` binds more tightly than `&`: `magnitude + 0x7FFFF + (magnitude >> 20) & 1` is the last bit of the whole "
+                "sum. Brackets: `((magnitude >> 20) & 1)`.",
+                "`+` 比 `&` 结合得更紧：`magnitude + 0x7FFFF + (magnitude >> 20) & 1` 得到的是整个和的最低位。要加括号："
+                "`((magnitude >> 20) & 1)`。",
+            ),
             "half away from zero": Text(
                 "You add exactly half: every tie goes up. 17 becomes 18 where the even code says 16. Add half minus one, "
                 "plus the last kept bit, which is bit 20 (bit 19 is 1 at every tie).",

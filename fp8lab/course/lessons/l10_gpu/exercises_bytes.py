@@ -118,6 +118,14 @@ BYTES = Exercise(
             ),
         ),
         Misconception(
+            "int32 slots",
+            answers.roofline_as(slots=4),
+            Text(
+                "You count four bytes per slot. The slots are int64: eight.",
+                "你按每个槽位四字节来算。槽位是 int64：八字节。",
+            ),
+        ),
+        Misconception(
             "a copy moves its bytes once",
             answers.roofline_as(copy=1),
             Text(
@@ -134,6 +142,23 @@ BYTES = Exercise(
                 "Your fraction is time over floor. It is at least 1 and grows when the kernel is slow; the fraction of "
                 "the bandwidth is floor over time.",
                 "你的比例是实际时间除以下限。它不小于 1，内核越慢越大；占带宽的比例应是下限除以实际时间。",
+            ),
+        ),
+        Misconception(
+            "per cent",
+            answers.roofline_as(fraction=lambda floor, took: 100 * floor / took),
+            Text(
+                "Your fraction is in per cent: 100 times as large. A fraction of one half is 0.5.",
+                "你的比例用的是百分数，大了 100 倍。一半就是 0.5。",
+            ),
+        ),
+        Misconception(
+            "fraction cut off at 1",
+            answers.roofline_as(fraction=lambda floor, took: min(1.0, floor / took)),
+            Text(
+                "You cut the fraction off at 1. Nothing is faster than its floor: a fraction above 1 means that the time or "
+                "the count is wrong, and you want to see it.",
+                "你把比例截在了 1。没有什么能快过下限：比例大于 1，说明时间或字节数弄错了，正应该让人看见。",
             ),
         ),
         Misconception(

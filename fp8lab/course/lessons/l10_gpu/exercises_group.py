@@ -174,6 +174,28 @@ CODES = Exercise(
                 "你的尺度是 448 / absmax，然后相乘。编码几乎都对，但读的一方会乘上存下的尺度：本课程约定，乘上存下的尺"
                 "度就还原数值。",
             ),
+            "inverse, then divided": Text(
+                "Your scale is 448 / absmax, and you divide by it: x is made smaller the smaller its group is. The scale is "
+                "`divide(absmax, 448.0)`; dividing by it takes absmax to 448.",
+                "你的尺度是 448 / absmax，接着却除以它：分组的数值越小，x 反而被缩得越小。尺度应为 `divide(absmax, 448.0)`，"
+                "除以它，absmax 正好变成 448。",
+            ),
+            "absmax for scale": Text(
+                "Your scale is absmax itself: the largest code is then 1.0, and everything between 1 and 448, more than "
+                "half of the codes, lies idle. Divide absmax by 448.",
+                "你直接拿 absmax 当尺度：最大的编码只到 1.0，从 1 到 448 的编码占了一半以上，全都闲置。要把 absmax 除以 448。",
+            ),
+            "scale 0 for zeros": Text(
+                "A group of zeros gets the scale 0 in yours. Its values come back right, but in this course its scale is 1: "
+                "whoever divides by a stored scale must not meet 0. And what was -0.0 keeps its sign.",
+                "全零分组在你这里尺度为 0。数值还原出来没有错，但本课程规定它的尺度是 1：谁要是拿存下的尺度去除，不能碰上 0。"
+                "另外，-0.0 的编码要保留符号。",
+            ),
+            "codes without their group": Text(
+                "The group is missing from the address of the codes: all groups of a row are stored over one another. Theirs "
+                "is `(row * groups + group) * GROUP + lane`.",
+                "编码的地址里漏了分组：同一行的各组都写在同一处，互相覆盖。应当是 `(row * groups + group) * GROUP + lane`。",
+            ),
             "multiplied": Text(
                 "You multiply by the scale where you must divide. Every value shrinks twice, and most codes become "
                 "subnormal or zero.",

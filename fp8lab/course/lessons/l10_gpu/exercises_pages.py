@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fp8lab.course.compare import Tolerance
 from fp8lab.course.exercise import Exercise
 from fp8lab.course.lessons.l10_gpu import answers
 from fp8lab.course.lessons.l10_gpu.driving import DRIVES
@@ -112,6 +113,7 @@ DEQUANTIZE = Exercise(
         },
     ),
     variants=(answers.dequantize_as("otherwise"),),
+    tolerance=Tolerance(signed_zero=True),
     show=by_code,
 )
 
@@ -183,6 +185,18 @@ PAGES = Exercise(
                 "ends. Here the V block lies between two K blocks: `code_block_stride` says so.",
                 "步长错了：你一路按位置的步长数下去，好像上一块结束就是下一块。这里两个 K 块之间隔着 V 块：`code_block_stride`"
                 " 说明了这一点。",
+            ),
+            "scale blocks follow each other": Text(
+                "The codes are right. For the scales you step by places through the whole cache, `slot * "
+                "scale_place_stride`, as if one block of scales began where the last one ends. It does not: "
+                "`block * scale_block_stride + place * scale_place_stride`.",
+                "编码写对了。尺度却是一路按位置的步长数下去的（`slot * scale_place_stride`），好像上一块尺度结束就是下一块。"
+                "并非如此：应为 `block * scale_block_stride + place * scale_place_stride`。",
+            ),
+            "no strides": Text(
+                "You count as if the cache had no gaps: slot × heads × width. Neither the places nor the blocks follow each "
+                "other like that; the four strides say how far they are apart.",
+                "你按没有空隙的缓存来算：槽位 × 头数 × width。位置之间、块之间都不是这样紧挨着的；相隔多远，由四个步长给出。",
             ),
             "strides of the codes for the scales": Text(
                 "You use the strides of the codes for the scales. The scales are another tensor of other sizes, with "

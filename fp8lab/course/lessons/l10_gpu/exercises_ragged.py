@@ -80,6 +80,17 @@ RAGGED = Exercise(
                 "读和写的掩码都只在组尾停下：不满的那组越过了行尾，也就是 `column` 到达 `width` 之处，还在继续读写。用 "
                 "Python 的 `and` 时只有后一个条件有效，也会得到这个结果。应写 `(lane < GROUP) & (column < width)`。",
             ),
+            "or for and": Text(
+                "Your mask says “in the group *or* in the row”: `|` is true where one of them holds. A lane is real only "
+                "where both do: `(lane < GROUP) & (column < width)`.",
+                "你的掩码是“在组内*或*在行内”：`|` 只要有一个成立就为真。两个都成立，lane 才有效："
+                "`(lane < GROUP) & (column < width)`。",
+            ),
+            "codes with the stride of x": Text(
+                "Wrong stride: you store the codes as far apart as the rows of x. The codes have no gaps, their rows are "
+                "`width` apart.",
+                "步长错了：你按 x 的行距来存编码。编码没有空隙，行距是 `width`。",
+            ),
             "load without a mask": Text(
                 "The load has no mask: garbage behind the row, and the values of the neighbour group, enter your "
                 "absmax. The group itself then shrinks to nothing.",

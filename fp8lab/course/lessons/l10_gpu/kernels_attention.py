@@ -44,6 +44,8 @@ def split_kernel(
             new_peak = peak
         if FAULT == "maximum of this tile only":
             new_peak = tl.max(score) + 0 * total
+        if FAULT == "first peak kept":
+            new_peak = tl.where(peak > float("-inf"), peak, tl.max(score))
         weight, shrink = tl.exp(score - new_peak), tl.exp(peak - new_peak)
         if FAULT == "shrink upside down":
             shrink = tl.exp(new_peak - peak)
@@ -58,6 +60,8 @@ def split_kernel(
         else:
             total = total * shrink_total + tl.sum(weight)
             acc = acc * shrink_acc + tl.sum(weight[:, None] * v, 0)
+        if FAULT == "divided in every step":
+            acc = acc / total
         if FAULT != "peak never updated":
             peak = new_peak
     row = head * splits + split
@@ -78,6 +82,8 @@ def merge_kernel(
     sums = tl.load(sum_ptr + row, mask=there, other=0.0)
     accs = tl.load(acc_ptr + row[:, None] * DIM + column[None, :], mask=there[:, None], other=0.0)
     weight = tl.exp(peaks - tl.max(peaks))
+    if FAULT == "merged on the first peak":
+        weight = tl.exp(peaks - tl.sum(tl.where(split == 0, peaks, 0.0)))
     if FAULT == "splits merged without their maxima":
         weight = tl.where(there, 1.0, 0.0)
     out = tl.sum(accs * weight[:, None], 0) / tl.sum(sums * weight)
@@ -101,6 +107,8 @@ def attend(query, k_codes, k_scales, v_codes, v_scales, table, length, splits, *
     per_split = -(-length // splits)
     if fault == "tail lost":
         per_split = length // splits
+    if fault == "a fraction of a token":
+        per_split = length / splits
     if fault == "otherwise":
         per_split += 3  # uneven splits are as right as even ones
     if fault == "one split reads all":

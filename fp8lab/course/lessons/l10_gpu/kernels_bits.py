@@ -21,12 +21,14 @@ def round_by_bits(x, FAULT: tl.constexpr):
     magnitude = bits & 0x7FFFFFFF
     odd = (magnitude >> 20) & 1
     normal = ((magnitude + 0x7FFFF + odd) >> 20) - 960
-    if FAULT == "truncation":
+    if FAULT == "truncation" or FAULT == "truncation everywhere":
         normal = (magnitude >> 20) - 960
     if FAULT == "half away from zero":
         normal = ((magnitude + 0x80000) >> 20) - 960
     if FAULT == "half toward zero":
         normal = ((magnitude + 0x7FFFF) >> 20) - 960
+    if FAULT == "sum before the and":
+        normal = ((magnitude + 0x7FFFF + (magnitude >> 20) & 1) >> 20) - 960
     if FAULT == "bias 8":
         normal = ((magnitude + 0x7FFFF + odd) >> 20) - 952
     if FAULT == "bias not moved":
@@ -41,7 +43,7 @@ def round_by_bits(x, FAULT: tl.constexpr):
         subnormal = magnitude * 0
     if FAULT == "subnormals as normals":
         subnormal = normal
-    if FAULT == "subnormals truncated":
+    if FAULT == "subnormals truncated" or FAULT == "truncation everywhere":
         subnormal = (size * 512.0).to(tl.uint32)
     if FAULT == "subnormals half up":
         subnormal = (size * 512.0 + 0.5).to(tl.uint32)

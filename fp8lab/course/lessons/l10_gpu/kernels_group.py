@@ -74,6 +74,10 @@ def quantize_kernel(x_ptr, codes_ptr, scales_ptr, row_stride, GROUP: tl.constexp
         scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(448.0, absmax))
     if FAULT == "plain division" or FAULT == "scale by plain division":
         scale = tl.where(absmax == 0.0, 1.0, absmax / 448.0)
+    if FAULT == "inverse, then divided":
+        scale = tl.where(absmax == 0.0, 1.0, tl.math.div_rn(448.0, absmax))
+    if FAULT == "absmax for scale":
+        scale = tl.where(absmax == 0.0, 1.0, absmax)
     scaled = tl.math.div_rn(x, scale)
     if FAULT == "plain division" or FAULT == "codes by plain division":
         scaled = x / scale
@@ -85,12 +89,17 @@ def quantize_kernel(x_ptr, codes_ptr, scales_ptr, row_stride, GROUP: tl.constexp
         scaled = x
     if FAULT == "division in float16":
         scaled = (x.to(tl.float16) / scale.to(tl.float16)).to(tl.float32)
+    if FAULT == "scale 0 for zeros":
+        scaled = tl.where(absmax == 0.0, 0.0, scaled)
+        scale = tl.where(absmax == 0.0, 0.0, scale)
     codes = to_code(scaled)
     if FAULT == "integer cast":
         codes = scaled.to(tl.int32).to(tl.uint8)
     place = row * groups * GROUP + group * GROUP
     if FAULT == "codes with the stride of x":
         place = row * row_stride + group * GROUP
+    if FAULT == "codes without their group":
+        place = row * groups * GROUP
     tl.store(codes_ptr + place + lane, codes)
     place = row * groups + group
     if FAULT == "one scale per row":
@@ -108,6 +117,8 @@ def quantize_ragged_kernel(
     lane = tl.arange(0, BLOCK)
     column = group * GROUP + lane
     real = (lane < GROUP) & (column < width)
+    if FAULT == "or for and":
+        real = (lane < GROUP) | (column < width)
     loaded = real
     if FAULT == "load without a mask" or FAULT == "no mask at all":
         loaded = lane >= 0
@@ -151,5 +162,7 @@ def quantize_ragged_kernel(
     start = row * width
     if FAULT == "rows rounded up to whole groups":
         start = row * tl.num_programs(1) * GROUP
+    if FAULT == "codes with the stride of x":
+        start = row * row_stride
     tl.store(codes_ptr + start + column, codes, mask=stored)
     tl.store(scales_ptr + row * tl.num_programs(1) + group, scale)

@@ -92,6 +92,10 @@ def write_kernel(
     where = block * scale_block_stride + place * scale_place_stride
     if FAULT == "pages follow each other":
         code, where = slot * code_place_stride, slot * scale_place_stride
+    if FAULT == "scale blocks follow each other":
+        where = slot * scale_place_stride
+    if FAULT == "no strides":
+        code, where = slot * heads * width, slot * heads * groups
     if FAULT == "strides of the codes for the scales":
         where = code
     if FAULT == "heads on one another":
