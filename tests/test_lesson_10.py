@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+
 import pytest
 from learner import Desk
 from triton_here import needs_triton
@@ -107,3 +110,15 @@ def test_what_is_no_kernel_is_told_what_is_expected():
     result = verdict(exercise("10.1"), lambda *a: None, 0)
     assert "@triton.jit" in result.error.message
     assert "@triton.jit" in repr(feedback(exercise("10.8"), verdict(exercise("10.8"), max, 0), "zh"))
+
+
+@needs_triton
+@pytest.mark.parametrize("name, same", [(None, 2**16), ("NaN is zero", 2**16 - 254)])
+def test_the_last_demo_counts_a_lost_nan(desk, name, same):
+    """Of bfloat16, 127 mantissas of either sign are NaN."""
+    cell = next(c.source for c in desk.lesson.cells if "def every_bfloat16" in c.source)
+    code_of = desk.answer("10.8", WRONG["10.8"][name]) if name else desk.answer("10.8")
+    now = type("Now", (), {"demo": staticmethod(lambda key, show: show())})
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        desk._run(cell, desk.globals | {"check": now, "code_of": code_of})
+    assert said.getvalue().startswith(f"{same:,} of 65,536 ")
