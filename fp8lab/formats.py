@@ -41,8 +41,7 @@ E4M3 = FloatFormat("E4M3", 4, 3, bias=7, signed=True, special="ieee")
 E3M4 = FloatFormat("E3M4", 3, 4, bias=3, signed=True, special="ieee")
 
 FORMATS: dict[str, FloatFormat] = {
-    fmt.name: fmt
-    for fmt in (E4M3FN, E5M2, E4M3FNUZ, E5M2FNUZ, E3M2FN, E2M3FN, E2M1FN, E8M0FNU, E4M3, E3M4)
+    fmt.name: fmt for fmt in (E4M3FN, E5M2, E4M3FNUZ, E5M2FNUZ, E3M2FN, E2M3FN, E2M1FN, E8M0FNU, E4M3, E3M4)
 }
 
 

@@ -19,7 +19,7 @@ from fp8lab.elements import ElementFormat, decode_elements, encode_elements
 from fp8lab.formats import E4M3FN
 from fp8lab.scales import StorageFormat, largest_scale, load, store
 
-BLOCK_VALUES = 1 << 18  # float32 values worked on at a time by a thread, 1 MiB: larger saves no time, smaller costs calls
+BLOCK_VALUES = 1 << 18  # float32 values worked on at a time by a thread, 1 MiB: more saves no time, fewer cost calls
 FEW_VALUES = 1 << 15  # a smaller block would be slower, and save no memory worth speaking of
 
 
