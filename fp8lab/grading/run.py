@@ -14,10 +14,11 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from fp8lab.grading import NO_TIME, PLUGINS, PREPARE
+from fp8lab.grading import NO_TIME, PLUGINS
 from fp8lab.grading.assemble import Assembled, Plan, assemble
 from fp8lab.grading.launch import kernel_launch
 from fp8lab.grading.places import new_folder
@@ -88,10 +89,17 @@ def observe(plan: Plan, ground: Ground, spent: float = 0.0) -> Observed:
 
 
 def _take(events: list[dict[str, Any]], assembled: Assembled, observed: Observed) -> tuple[str, str] | None:
-    """Note what the cells did; (cell, status) of the one that ended the run early, None when all of them ran."""
+    """Note what the cells did; (cell, status) of the one that ended the run early, None when all of them ran.
+
+    InfrastructureError when a cell of ours did not run to its end before the first exercise: what it was to define,
+    or import, an answer would be blamed for.
+    """
+    opening = _opening(assembled)
     for event in events:
         name, status = event["cell"], event["status"]
         error = tuple(event["error"]) if event["error"] else None
+        if name in opening and (error or status != "ran"):
+            raise _ours(name, ": ".join(error or (status,)))
         if name in assembled.drivers:
             key, nonce = assembled.drivers[name]
             observed.shown[key] = Shown(status, nonce, tuple(event["evidence"]), error)
@@ -102,7 +110,21 @@ def _take(events: list[dict[str, Any]], assembled: Assembled, observed: Observed
         if status != "ran":
             return name, status
     names = [cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"]]
-    return (names[len(events)], "crashed") if len(events) < len(names) else None  # pytest itself was lost
+    if len(events) == len(names):
+        return None
+    if names[len(events)] in opening:
+        raise _ours(names[len(events)], "crashed")
+    return names[len(events)], "crashed"  # pytest itself was lost
+
+
+def _ours(name: str, what: str) -> InfrastructureError:
+    return InfrastructureError(f"the grader's own cell {name!r} did not run: {what}")
+
+
+def _opening(assembled: Assembled) -> set[str]:
+    """The cells before the first exercise: nothing that a learner writes has run by then."""
+    names = (cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"])
+    return set(takewhile(lambda name: not name.startswith("stub "), names))
 
 
 def _after(
@@ -116,8 +138,6 @@ def _after(
         raise InfrastructureError("the template of the kernels has ended")
     if status.endswith(" in the grader"):  # nothing that a kernel sends should lead there
         raise InfrastructureError(f"{status}, in cell {name!r}")
-    if name == PREPARE:
-        raise InfrastructureError(f"the grader's own first cell did not run ({status})")
     if name in assembled.drivers:
         key, nonce = assembled.drivers[name]
         observed.shown[key] = Shown(status, nonce)
