@@ -24,7 +24,8 @@ WATCH_EVERY = 0.4  # seconds between two looks at its memory and processes
 MAX_MESSAGE = 16 * 2**20  # bytes; the largest evidence takes 11 MB as base64
 CELL_OUTPUT = 32 * 2**20  # bytes that one cell may send
 KERNEL_MESSAGES = 20_000  # that one cell may send
-ASK_AGAIN = 1.0  # seconds: what is said on iopub before it is connected is lost
+ASK_AGAIN = 1.0  # seconds for a kernel that is starting to answer
+SUBSCRIBING = 0.03  # seconds for one that has answered to be heard on iopub: what it says before is lost, so ask again
 GRACE = 5.0  # seconds for the last messages of a cell that has replied
 
 
@@ -59,23 +60,21 @@ class WatchedKernel(RunningKernel):
         self._wait_for_ready()
 
     def _wait_for_ready(self) -> None:
-        """Ask until the kernel answers on shell and the answer's status comes on iopub: then both are connected."""
-        while True:
-            self._look()
-            asked = self.kc.kernel_info()
-            answered = subscribed = False
-            again = time.monotonic() + ASK_AGAIN
-            while time.monotonic() < again and not (answered and subscribed):
-                self._look()
-                answered = answered or self._comes("shell", asked)
-                subscribed = subscribed or self._comes("iopub", asked)
-            if answered and subscribed:
-                return
+        """Ask until the kernel answers on shell and an answer's status comes on iopub: then both are connected."""
+        asked = {self.kc.kernel_info()}
+        again = time.monotonic() + ASK_AGAIN
+        while not self._comes("shell", asked, SLICE):
+            if time.monotonic() > again:
+                asked.add(self.kc.kernel_info())
+                again = time.monotonic() + ASK_AGAIN
+        while not self._comes("iopub", asked, SUBSCRIBING):
+            asked.add(self.kc.kernel_info())
 
-    def _comes(self, stream: str, asked: str) -> bool:
-        """Whether a message of the channel soon is one about the request `asked`."""
-        message = self._receive(stream, SLICE)
-        return message is not None and message["parent_header"].get("msg_id") == asked
+    def _comes(self, stream: str, asked: set[str], seconds: float) -> bool:
+        """Whether a message of the channel soon is one about one of these requests."""
+        self._look()
+        message = self._receive(stream, seconds)
+        return message is not None and message["parent_header"].get("msg_id") in asked
 
     def stop(self) -> None:
         """End the kernel: nothing in it is worth a farewell."""
