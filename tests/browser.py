@@ -25,7 +25,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tools import lacking
+from tools import lacking, need_package
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_FLAGS = [
@@ -267,10 +267,7 @@ _CONTRAST = """element => {
 def lab(tmp_path_factory):
     """One JupyterLab for the session."""
     for module in ("jupyterlab", "playwright"):
-        try:
-            __import__(module)
-        except ImportError:
-            lacking(f"{module} is not installed; install it: pip install {module}")
+        need_package(module)
     chromium_path()
     server = Lab(tmp_path_factory.mktemp("lab"))
     yield server

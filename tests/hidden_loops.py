@@ -36,22 +36,17 @@ def switched_off_and_on():
     return result
 
 
-def own_frame_untraced():
-    frame = sys._getframe()
-    frame.f_trace = None
-    out = []
-    for code in range(256):
-        out.append(code)
-    return out
+def frame_with(name, value):
+    """A loop that first sets an attribute of its own frame."""
 
+    def loop():
+        setattr(sys._getframe(), name, value)
+        out = []
+        for code in range(256):
+            out.append(code)
+        return out
 
-def lines_switched_off():
-    frame = sys._getframe()
-    frame.f_trace_lines = False
-    out = []
-    for code in range(256):
-        out.append(code)
-    return out
+    return loop
 
 
 def thread_without_hook():
@@ -97,8 +92,8 @@ def compiled_as(filename, space=None):
 
 EVASIONS = {
     "switched off and on": switched_off_and_on,
-    "own frame untraced": own_frame_untraced,
-    "lines switched off": lines_switched_off,
+    "own frame untraced": frame_with("f_trace", None),
+    "lines switched off": frame_with("f_trace_lines", False),
     "thread without the hook": thread_without_hook,
     "raw thread": raw_thread,
     "another process": another_process,

@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from browser import one_cell
 from redraws import Redraws, quantiles
+from tools import need_package
 
 from fp8lab.explore.groupsize.words import WORDS as SIZE_WORDS
 from fp8lab.explore.outlier_map.words import WORDS as MAP_WORDS
@@ -108,7 +109,7 @@ def test_tensors_captured_from_a_model_and_made_up_ones(learner, name):
 
 @pytest.mark.parametrize("name", ["groupsize_explorer", "outlier_explorer"])
 def test_a_page_without_a_kernel_shows_the_picture(learner, tmp_path, name):
-    nbconvert = pytest.importorskip("nbconvert")
+    nbconvert = need_package("nbconvert")
     from fp8lab import explore
 
     data, metadata = getattr(explore, name)()._repr_mimebundle_()

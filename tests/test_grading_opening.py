@@ -54,7 +54,7 @@ def named(assembled) -> list[str]:
     return [cell["metadata"]["fp8lab"]["cell"] for cell in assembled.notebook["cells"]]
 
 
-def test_a_kernel_that_ends_in_our_first_cells_costs_no_point(tmp_path, monkeypatch):
+def test_a_kernel_that_ends_in_our_first_cells_costs_no_point_and_is_told(tmp_path, monkeypatch, caplog):
     real, told = run.run_notebook, []
 
     def ends_once(*arguments):
@@ -68,3 +68,4 @@ def test_a_kernel_that_ends_in_our_first_cells_costs_no_point(tmp_path, monkeypa
     Notebook(packaged(LESSON)).solve().save(tmp_path / "in" / "ann" / f"{LESSON}.ipynb")
     report = graded(tmp_path / "in", tmp_path / "out").entries[0].report
     assert told and {mark.verdict for mark in report.marks} == {"passed"}
+    assert f"own cell '{NAMES[FIRST_STUB - 1]}' did not run: crashed" in caplog.text

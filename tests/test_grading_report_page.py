@@ -10,6 +10,7 @@ import pytest
 from browser import chromium_path
 from made_up_class import LESSON, entry
 from report_reader import Page, flag_table, mixed_class, report
+from tools import need_package
 
 from fp8lab.grading.overview import Trouble
 from fp8lab.grading.pictures import COLOURS, STACK
@@ -137,7 +138,7 @@ def test_neighbours_in_a_bar_differ_in_lightness(scheme):
 
 @pytest.mark.browser
 def test_the_table_sorts_and_filters_and_is_there_without_script(tmp_path, mixed):
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = need_package("playwright.sync_api")
     report(tmp_path, mixed)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])

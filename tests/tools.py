@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+from types import ModuleType
 
 import pytest
 
@@ -13,6 +15,15 @@ def lacking(reason: str) -> None:
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(f"{reason} (CI=true: a missing tool is a failure)", pytrace=False)
     pytest.skip(reason)
+
+
+def need_package(name: str) -> ModuleType:
+    """The module `name`, for tests that use one that fp8lab itself does not need."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        lacking(f"{name.partition('.')[0]} is not installed: pip install {name.partition('.')[0]}")
+        raise
 
 
 def need_compiler() -> None:

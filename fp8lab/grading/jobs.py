@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -14,6 +15,8 @@ from fp8lab.grading.judge import grade_notebook, refused
 from fp8lab.grading.notebook import Unreadable
 from fp8lab.grading.run import Ground, InfrastructureError, end_all
 from fp8lab.grading.verdict import Report
+
+logger = logging.getLogger(__name__)
 
 ATTEMPTS = 2  # at a notebook that the grader itself fails on
 AHEAD = 4  # jobs per worker that are handed over before the first is done: enough to keep all busy, few in memory
@@ -122,6 +125,7 @@ def grade_job(data: bytes, lesson: str, lang: str, seed: int, ground: Ground) ->
             reason = str(problem)
         except Exception as problem:  # a defect of ours must not cost the others their marks
             reason = f"{type(problem).__name__}: {problem}"
+        logger.warning("the grader failed at a notebook of %s: %s", lesson, reason)
     return _failed(lesson, lang, reason), reason
 
 
