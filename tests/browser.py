@@ -266,27 +266,23 @@ _CONTRAST = """element => {
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
     """One JupyterLab for the session."""
-    for module in ("jupyterlab", "playwright"):
-        need_package(module)
-    chromium_path()
+    need_package("jupyterlab")
     server = Lab(tmp_path_factory.mktemp("lab"))
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
-def chromium(lab):
-    """One headless Chromium for the session."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as tool:
+def chromium():
+    """One headless Chromium for the session: playwright runs once in a process."""
+    with need_package("playwright.sync_api").sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def learner(lab, chromium):
+def learner(chromium, lab):
     """A page for one test. Errors in the page's JavaScript and in its console fail the test."""
     somebody = Learner(lab, chromium)
     yield somebody

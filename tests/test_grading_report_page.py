@@ -7,10 +7,8 @@ import hashlib
 import re
 
 import pytest
-from browser import chromium_path
 from made_up_class import LESSON, entry
 from report_reader import Page, flag_table, mixed_class, report
-from tools import need_package
 
 from fp8lab.grading.overview import Trouble
 from fp8lab.grading.pictures import COLOURS, STACK
@@ -137,28 +135,24 @@ def test_neighbours_in_a_bar_differ_in_lightness(scheme):
 
 
 @pytest.mark.browser
-def test_the_table_sorts_and_filters_and_is_there_without_script(tmp_path, mixed):
-    playwright = need_package("playwright.sync_api")
+def test_the_table_sorts_and_filters_and_is_there_without_script(tmp_path, mixed, chromium):
     report(tmp_path, mixed)
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
-        try:
-            page = browser.new_page()
-            trouble: list[str] = []
-            page.on("console", lambda message: trouble.append(message.text))
-            page.on("pageerror", lambda error: trouble.append(str(error)))
-            page.goto((tmp_path / "report.html").as_uri())
-            points = "[...document.querySelectorAll('#table tbody tr:not([hidden])')].map(r => r.cells[1].textContent)"
-            page.click("#table th:nth-child(2) button")
-            down = [int(value) for value in page.evaluate(points)]
-            page.click("#table th:nth-child(2) button")
-            up = [int(value) for value in page.evaluate(points)]
-            assert len(down) == 20 and down == sorted(down, reverse=True) and up == sorted(up)
-            page.fill("#table input", "IEEE")
-            assert len(page.evaluate(points)) == 4
-            assert trouble == []
-            still = browser.new_context(java_script_enabled=False).new_page()
-            still.goto((tmp_path / "report.html").as_uri())
-            assert still.locator("#table tbody tr").count() == 20
-        finally:
-            browser.close()
+    address = (tmp_path / "report.html").as_uri()
+    with chromium.new_context() as scripted, chromium.new_context(java_script_enabled=False) as plain:
+        page = scripted.new_page()
+        trouble: list[str] = []
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.goto(address)
+        points = "[...document.querySelectorAll('#table tbody tr:not([hidden])')].map(r => r.cells[1].textContent)"
+        page.click("#table th:nth-child(2) button")
+        down = [int(value) for value in page.evaluate(points)]
+        page.click("#table th:nth-child(2) button")
+        up = [int(value) for value in page.evaluate(points)]
+        assert len(down) == 20 and down == sorted(down, reverse=True) and up == sorted(up)
+        page.fill("#table input", "IEEE")
+        assert len(page.evaluate(points)) == 4
+        assert trouble == []
+        still = plain.new_page()
+        still.goto(address)
+        assert still.locator("#table tbody tr").count() == 20
