@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import platform
+import shlex
 import shutil
 import stat
 import subprocess
@@ -13,10 +15,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from fp8lab import codec_compiled, decode, encode
-from fp8lab.elements import INT8
+from fp8lab import codec_compiled, decode, encode, native
+from fp8lab.elements import INT8, code_dtype, decode_elements
 from fp8lab.float_format import FloatFormat
-from fp8lab.formats import E4M3FN, E5M2, E5M2FNUZ, E8M0FNU
+from fp8lab.formats import E4M3FN, E5M2, E5M2FNUZ, E8M0FNU, FORMATS
 from fp8lab.native import build
 from fp8lab.quantize import Group, PerToken, quantize
 
@@ -52,6 +54,17 @@ def threads():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(params=["with what this processor has", "without tables in registers", "without AVX"])
+def processor(request, monkeypatch):
+    """Loops as they are built for this processor and for lesser ones: the same bytes."""
+    lacks = {"without tables in registers": ["-mno-avx512vbmi"], "without AVX": ["-mno-avx"]}.get(request.param, [])
+    if platform.machine().lower() in ("x86_64", "amd64"):  # elsewhere there is one way only
+        monkeypatch.setenv("CXX", shlex.join([*build.find_compiler(), *lacks]))
+    build.library.cache_clear()
+    yield
+    build.library.cache_clear()
+
+
 def numbers(count: int, seed: int = 0) -> torch.Tensor:
     """Every exponent and both signs, a quarter of them in the range of the 8-bit formats; none is NaN."""
     generator = torch.Generator().manual_seed(seed)
@@ -61,7 +74,7 @@ def numbers(count: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("many", [1, 2, 3])
-def test_no_byte_beside_the_output_is_written(threads, many):
+def test_no_byte_beside_the_output_is_written(processor, threads, many):
     threads(many)
     for length, offset in itertools.product(LENGTHS, (0, 1, 5, 63)):
         x = numbers(length)
@@ -75,7 +88,7 @@ def test_no_byte_beside_the_output_is_written(threads, many):
         assert (wide[:offset] == 7).all() and (wide[offset + length :] == 7).all()
 
 
-def test_memory_that_is_not_a_multiple_of_anything(threads):
+def test_memory_that_is_not_a_multiple_of_anything(processor, threads):
     """numpy and files hand out float32 at odd addresses; so do views of bytes for codes."""
     x = numbers(1003)
     raw = bytearray(4 * 1003 + 3)
@@ -98,7 +111,7 @@ def test_every_number_of_sixteen_bits(dtype):
         assert torch.equal(codec_compiled.encode(x, fmt, overflow=overflow), encode(x, fmt, overflow=overflow))
 
 
-def test_subnormals_of_float32_survive_flushing():
+def test_subnormals_of_float32_survive_flushing(processor):
     """A format that reaches below 2^-126: the product and the sum of the codec are subnormal there."""
     deep = FloatFormat("DEEP", 4, 3, bias=127, signed=True, special="fn")
     codes = torch.arange(deep.codes, dtype=torch.uint8)
@@ -123,8 +136,8 @@ def test_a_format_below_float32_is_refused():
 
 @pytest.mark.parametrize("storage", [torch.float32, torch.bfloat16, E8M0FNU], ids=["float32", "bfloat16", "E8M0FNU"])
 @pytest.mark.parametrize("fmt", [E4M3FN, E5M2FNUZ, INT8], ids=lambda fmt: fmt.name)
-def test_groups_of_every_length(threads, fmt, storage):
-    shapes = [(5, 7), (3, 64), (2, 3, 100), (4, 129), (700, 130), (1000,), (1, 70_001), (9, 1)]
+def test_groups_of_every_length(processor, threads, fmt, storage):
+    shapes = [(5, 7), (3, 64), (300, 192), (2, 3, 100), (4, 129), (700, 130), (1000,), (1, 70_001), (9, 1)]
     for shape, size, dtype in itertools.product(shapes, (1, 3, 16, 64, 200, 600, 100_000), (*FLOATS, torch.float64)):
         threads(1 + size % 3)
         x = torch.randn(shape, generator=torch.Generator().manual_seed(size)).mul(9).to(dtype)
@@ -139,7 +152,22 @@ def test_groups_of_every_length(threads, fmt, storage):
             assert torch.equal(got.dequantize(target, compiled=True), want.dequantize(target)), (shape, size, target)
 
 
-def test_scales_at_both_ends_of_float32():
+@pytest.mark.parametrize("fmt", [*FORMATS.values(), INT8], ids=lambda fmt: fmt.name)
+def test_every_code_of_every_format(processor, fmt):
+    """In groups that are whole registers and others, in memory that is aligned to a line and not."""
+    count = getattr(fmt, "codes", 256)
+    codes = torch.arange(count, dtype=torch.uint8).repeat(3 * 256 // count).view(-1, 64)
+    scales = torch.linspace(0.1, 3, len(codes))
+    values = torch.zeros(codes.numel() + 16)
+    for size, offset in itertools.product((16, 32, 64), (0, 1, 16)):
+        out = values[offset : offset + codes.numel()].view(codes.shape)
+        wide = scales[:, None].expand(-1, 64 // size).contiguous()
+        native.dequantize(codes, wide, out, size, fmt)
+        want = decode_elements(codes.view(code_dtype(fmt)), fmt) * scales[:, None]
+        assert torch.equal(out.view(torch.int32), want.view(torch.int32)), (size, offset)
+
+
+def test_scales_at_both_ends_of_float32(processor):
     tiny, huge = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
     rows = torch.tensor([[1e-45, 0.0], [tiny / 4, -tiny / 8], [tiny, 3 * tiny], [huge, -huge / 3], [0.0, -0.0]])
     for fmt, storage in itertools.product((E4M3FN, E5M2, INT8), (torch.float32, torch.bfloat16, E8M0FNU)):
@@ -211,7 +239,7 @@ def test_a_change_of_any_source_is_compiled_anew(tmp_path, monkeypatch):
     for source in sources:
         source.write_text(source.read_text() + "// changed")
         digests.append(build._digest(["c++"], ()))
-    assert len(sources) == 3 and len(set(digests)) == 4
+    assert len(sources) == 4 and len(set(digests)) == 5
 
 
 def test_importing_compiles_nothing(tmp_path):

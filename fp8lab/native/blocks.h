@@ -15,6 +15,7 @@
 
 namespace {
 
+constexpr int64_t VECTOR = 16;             // values that may be written beyond the end of a block: a whole register
 constexpr int64_t UNIT = 512;              // values of which every thread but the last gets a multiple
 constexpr int64_t AHEAD = 4096;            // bytes of input fetched in advance; the hardware stops at the end of a page
 constexpr int64_t SHARE = 1 << 16;         // values below which one more thread is not worth waking
@@ -70,7 +71,7 @@ template <class T> class Stream {
 public:
     static constexpr int64_t BLOCK = sizeof(T) == 1 ? UNIT : UNIT / 2;  // the fastest that was measured
 private:
-    alignas(64) T block[BLOCK];
+    alignas(64) T block[BLOCK + VECTOR];
     T* to;
     int64_t filled = 0;
 public:
@@ -108,14 +109,15 @@ template <class Work> void shared(int64_t count, int64_t unit, int64_t values, i
     }
 }
 
-template <class From, class To, class Function>
-void map(const From* from, To* to, int64_t count, int threads, const Function& function) {
+// convert(from, to, count) on one block after the other.
+template <class From, class To, class Convert>
+void map(const From* from, To* to, int64_t count, int threads, const Convert& convert) {
     shared(count, UNIT, count, threads, [&](int64_t begin, int64_t end) {
         Stream<To> out(to + begin);
         for (int64_t at = begin; at < end;) {
             const int64_t values = least(out.room(), end - at);
             fetch(from + at, values);
-            each(from + at, out.next(), values, function);
+            convert(from + at, out.next(), values);
             out.wrote(values);
             at += values;
         }

@@ -1,11 +1,14 @@
 // The codec and grouped quantization as plain loops: `fp8lab.rounding` and `fp8lab.scales` in C++, bit for bit.
 //
-// numbers.h has one value, blocks.h how loops run over many; here are groups that share a scale, and what Python calls.
+// numbers.h has one value, expand.h a block of codes, blocks.h how loops run over many blocks; here are groups that
+// share a scale, and what Python calls.
 
 #include "blocks.h"
+#include "expand.h"
 #include "numbers.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace {
 
@@ -36,13 +39,17 @@ public:
     }
 };
 
-// The groups from `begin` to `end`, a block at a time: the scale of every value in a row of its own, so that the loop
-// over a block knows nothing of groups. scale_of(group, its first value, its length) is asked once for each;
-// convert(from, scale) gives what is written.
-template <class From, class To, class Scale, class Convert>
+// to[i] = number_of(i), and up to VECTOR - 1 values more: whole registers, without a loop for what is left over.
+template <class To, class Number> inline void fill(To* to, int64_t count, const Number number_of) {
+    for (int64_t at = 0; at < count; at += VECTOR)
+        for (int64_t i = at; i < at + VECTOR; i++) to[i] = number_of(i);
+}
+
+// The groups from `begin` to `end`, a block at a time. scale_of(group, its first value, its length) is asked once for
+// each group. Of every block, `work` is told where it begins, then of each part of a group the scale, then the end.
+template <class From, class To, class Scale, class Work>
 void scaled(const From* from, To* to, const Layout& layout, int64_t begin, int64_t end, const Scale& scale_of,
-            const Convert convert) {
-    alignas(64) float scales[Stream<To>::BLOCK];
+            Work&& work) {
     Walk next(layout, begin);
     Stream<To> out(to + next.start);
     const int64_t stop = Walk(layout, end).start;
@@ -50,20 +57,44 @@ void scaled(const From* from, To* to, const Layout& layout, int64_t begin, int64
     for (int64_t at = next.start; at < stop;) {
         const int64_t values = least(Stream<To>::BLOCK, stop - at);
         int64_t known = least(values, next.start - at);
-        std::fill_n(scales, known, scale);
+        fetch(from + at, values);
+        work.begin(from + at, values);
+        work.group(0, known, scale, out.next());
         while (known < values) {
             scale = scale_of(next.group, from + next.start, next.length());
             const int64_t here = least(next.length(), values - known);
-            std::fill_n(scales + known, here, scale);
+            work.group(known, here, scale, out.next());
             known += here;
             next.next();
         }
-        fetch(from + at, values);
-        each(from + at, scales, out.next(), values, convert);
+        work.end(from + at, out.next(), values);
         out.wrote(values);
         at += values;
     }
 }
+
+// Floats to codes. A row holds the scale of every value, so that the loop over a block knows nothing of groups.
+template <class From> struct Quantizing {
+    alignas(64) float scales[Stream<uint8_t>::BLOCK + VECTOR];
+    void begin(const From*, int64_t) {}
+    void group(int64_t at, int64_t count, float scale, uint8_t*) {
+        fill(scales + at, count, [scale](int64_t) { return scale; });
+    }
+    void end(const From* from, uint8_t* to, int64_t count) {
+        each(from, scales, to, count, [](From value, float scale) { return encoded(widened(value) / scale); });
+    }
+};
+
+// Codes to values, all of a block at once; then each group times its scale.
+template <class To> struct Restoring {
+    alignas(64) float values[Stream<To>::BLOCK + VECTOR] = {};
+    void begin(const uint8_t* codes, int64_t count) { expand(codes, values, count); }
+    void group(int64_t at, int64_t count, float scale, To* to) {
+        const float* from = values + at;
+        fill(to + at, count, [from, scale](int64_t i) { return narrowed<To>(from[i] * scale); });
+    }
+    void end(const uint8_t*, To*, int64_t) {}
+};
 
 enum Storage { FLOAT32, BFLOAT16, POWER };
 
@@ -108,17 +139,36 @@ int quantize_groups(const From* x, uint8_t* codes, void* kept, const Layout& lay
             }
             return store_scale(absmax == 0 ? 1.0f : float_of(absmax) / qmax, largest, storage, kept, group);
         };
-        const auto convert = [](From value, float scale) { return encoded(widened(value) / scale); };
-        scaled(x, codes, layout, begin, end, scale_of, convert);
+        scaled(x, codes, layout, begin, end, scale_of, Quantizing<From>());
     });
     return lost;
 }
 
+#if LOOKS_UP
+// Groups of whole registers into aligned memory, the most common ones by far: no block is needed in between.
+bool whole_registers(const float* to, const Layout& layout) {
+    return layout.size % CODES == 0 && layout.width % CODES == 0 && reinterpret_cast<intptr_t>(to) % 64 == 0;
+}
+
+void send_groups(const uint8_t* codes, const float* scales, float* to, const Layout& layout, int64_t begin,
+                 int64_t end) {
+    for (Walk next(layout, begin); next.group < end; next.next()) {
+        fetch(codes + next.start, next.length());
+        send_scaled(codes + next.start, scales[next.group], to + next.start, next.length());
+    }
+    arrive();
+}
+#endif
+
 template <class To>
 void dequantize_groups(const uint8_t* codes, const float* scales, To* values, const Layout& layout, int threads) {
     shared(layout.rows * layout.per_row, 1, layout.rows * layout.width, threads, [&](int64_t begin, int64_t end) {
-        scaled(codes, values, layout, begin, end, [scales](int64_t group, const uint8_t*, int64_t) { return scales[group]; },
-               [](int32_t code, float scale) { return narrowed<To>(decoded(code) * scale); });
+#if LOOKS_UP
+        if constexpr (std::is_same_v<To, float>)
+            if (whole_registers(values, layout)) return send_groups(codes, scales, values, layout, begin, end);
+#endif
+        const auto scale_of = [scales](int64_t group, const uint8_t*, int64_t) { return scales[group]; };
+        scaled(codes, values, layout, begin, end, scale_of, Restoring<To>());
     });
 }
 
@@ -143,12 +193,14 @@ extern "C" {
 
 void encode(const void* x, int dtype, uint8_t* codes, int64_t count, int threads) {
     with_dtype(dtype, x, [&](auto* from) {
-        map(from, codes, count, threads, [](auto value) { return encoded(widened(value)); });
+        map(from, codes, count, threads, [](auto* block, uint8_t* to, int64_t values) {
+            each(block, to, values, [](auto value) { return encoded(widened(value)); });
+        });
     });
 }
 
 void decode(const uint8_t* codes, float* values, int64_t count, int threads) {
-    map(codes, values, count, threads, [](int32_t code) { return decoded(code); });
+    map(codes, values, count, threads, expand);
 }
 
 // 1 when a group holds NaN or infinity, and nothing of use is written.
