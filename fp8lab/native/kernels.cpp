@@ -57,7 +57,6 @@ void scaled(const From* from, To* to, const Layout& layout, int64_t begin, int64
     for (int64_t at = next.start; at < stop;) {
         const int64_t values = least(Stream<To>::BLOCK, stop - at);
         int64_t known = least(values, next.start - at);
-        fetch(from + at, values);
         work.begin(from + at, values);
         work.group(0, known, scale, out.next());
         while (known < values) {
@@ -81,6 +80,7 @@ template <class From> struct Quantizing {
         fill(scales + at, count, [scale](int64_t) { return scale; });
     }
     void end(const From* from, uint8_t* to, int64_t count) {
+        fetch(from, count);
         each(from, scales, to, count, [](From value, float scale) { return encoded(widened(value) / scale); });
     }
 };
@@ -88,7 +88,10 @@ template <class From> struct Quantizing {
 // Codes to values, all of a block at once; then each group times its scale.
 template <class To> struct Restoring {
     alignas(64) float values[Stream<To>::BLOCK + VECTOR] = {};
-    void begin(const uint8_t* codes, int64_t count) { expand(codes, values, count); }
+    void begin(const uint8_t* codes, int64_t count) {
+        fetch(codes, count);
+        expand(codes, values, count);
+    }
     void group(int64_t at, int64_t count, float scale, To* to) {
         const float* from = values + at;
         fill(to + at, count, [from, scale](int64_t i) { return narrowed<To>(from[i] * scale); });
@@ -115,15 +118,21 @@ inline float store_scale(float scale, float largest, int storage, void* kept, in
     return scale;
 }
 
-// As bits: magnitudes order like integers, infinity and NaN on top.
+// As bits: magnitudes order like integers, infinity and NaN on top. 64 values at a time, which the compiler unrolls.
 template <class From> inline int32_t absmax_of(const From* source, int64_t length) {
+    const auto largest = [source](int64_t from, int64_t to) {
+        int32_t absmax = 0;
+        for (int64_t i = from; i < to; i++) absmax = larger(absmax, bits_of(widened(source[i])) & MAGNITUDE);
+        return absmax;
+    };
+    constexpr int64_t PART = 64;
     int32_t absmax = 0;
-    for (int64_t at = 0; at < length; at += UNIT) {
-        const int64_t values = least(UNIT, length - at);
-        if (length > UNIT) fetch(source + at, values);
-        for (int64_t i = 0; i < values; i++) absmax = larger(absmax, bits_of(widened(source[at + i])) & MAGNITUDE);
+    int64_t at = 0;
+    for (; at + PART <= length; at += PART) {
+        if (length > UNIT) fetch(source + at, PART);
+        absmax = larger(absmax, largest(at, at + PART));
     }
-    return absmax;
+    return larger(absmax, largest(at, length));
 }
 
 template <class From>
