@@ -106,6 +106,34 @@ def fields(code: int, fmt: FloatFormat | str = E4M3FN) -> Fields:
     )
 
 
+class Meaning(NamedTuple):
+    """What a code stands for: its class, its value as a fraction (None for NaN and infinity) and as a float."""
+
+    kind: str
+    exact: Fraction | None
+    value: float
+
+
+@cache
+def _meanings(fmt: FloatFormat) -> tuple[Meaning, ...]:
+    return tuple(_meaning(code, fmt) for code in range(fmt.codes))
+
+
+def _meaning(code: int, fmt: FloatFormat) -> Meaning:
+    sign, exponent, mantissa = fields(code, fmt)
+    unit = -1.0 if sign else 1.0
+    if code in fmt.nan_codes:
+        return Meaning("nan", None, math.nan if fmt.special == "fnuz" else math.copysign(math.nan, unit))
+    if code in fmt.inf_codes:
+        return Meaning("inf", None, unit * math.inf)
+    normal = exponent != 0 or not fmt.has_zero
+    power = exponent - fmt.bias if normal else fmt.min_exponent
+    significand = int(normal) + Fraction(mantissa, 1 << fmt.mantissa_bits)
+    exact = (-1) ** sign * significand * Fraction(2) ** power
+    kind = "normal" if normal else "subnormal" if mantissa else "zero"
+    return Meaning(kind, exact, math.copysign(float(exact), unit))
+
+
 def classify(code: int, fmt: FloatFormat | str = E4M3FN) -> str:
     """The class of a code: "zero", "subnormal", "normal", "inf" or "nan".
 
@@ -113,14 +141,7 @@ def classify(code: int, fmt: FloatFormat | str = E4M3FN) -> str:
     (['zero', 'subnormal', 'normal', 'nan'], 'inf')
     """
     fmt = get_format(fmt)
-    code = _integer(code, fmt)
-    if code in fmt.nan_codes:
-        return "nan"
-    if code in fmt.inf_codes:
-        return "inf"
-    if code & fmt.exponent_mask or not fmt.has_zero:
-        return "normal"
-    return "subnormal" if code & fmt.mantissa_mask else "zero"
+    return _meanings(fmt)[_integer(code, fmt)].kind
 
 
 def exact(code: int, fmt: FloatFormat | str = E4M3FN) -> Fraction | None:
@@ -130,14 +151,7 @@ def exact(code: int, fmt: FloatFormat | str = E4M3FN) -> Fraction | None:
     (Fraction(1, 512), Fraction(7, 8))
     """
     fmt = get_format(fmt)
-    kind = classify(code, fmt)
-    if kind in ("nan", "inf"):
-        return None
-    sign, exponent, mantissa = fields(code, fmt)
-    implicit = 0 if kind in ("subnormal", "zero") else 1
-    power = fmt.min_exponent if not implicit else exponent - fmt.bias
-    significand = implicit + Fraction(mantissa, 1 << fmt.mantissa_bits)
-    return (-1) ** sign * significand * Fraction(2) ** power
+    return _meanings(fmt)[_integer(code, fmt)].exact
 
 
 def value(code: int, fmt: FloatFormat | str = E4M3FN) -> float:
@@ -147,18 +161,12 @@ def value(code: int, fmt: FloatFormat | str = E4M3FN) -> float:
     (448.0, -0.0, -inf)
     """
     fmt = get_format(fmt)
-    kind = classify(code, fmt)
-    sign = -1.0 if fields(code, fmt).sign else 1.0
-    if kind == "nan":
-        return math.nan if fmt.special == "fnuz" else math.copysign(math.nan, sign)
-    if kind == "inf":
-        return sign * math.inf
-    return math.copysign(float(exact(code, fmt)), sign)
+    return _meanings(fmt)[_integer(code, fmt)].value
 
 
 @cache
 def _table(fmt: FloatFormat) -> torch.Tensor:
-    return torch.tensor([value(code, fmt) for code in range(fmt.codes)], dtype=torch.float32)
+    return torch.tensor([meaning.value for meaning in _meanings(fmt)], dtype=torch.float32)
 
 
 def decode_table(fmt: FloatFormat | str = E4M3FN) -> torch.Tensor:

@@ -78,7 +78,7 @@ def test_no_kernel_gets_the_secret_or_the_seed_of_another():
 @pytest.mark.parametrize("key, lesson", [("1.7", "01_decode"), ("2.6", "02_encode")])
 def test_hidden_inputs_arrive_as_they_were_made(key, lesson):
     drive = lesson_drives(lesson)[key]
-    given = inputs_or_seed(Plan(packaged(lesson), {}, (key,), SECRET), key)
+    given = inputs_or_seed(lesson, key, SECRET)
     assert repr(unpack(given)) == repr(drive.visible(seed_of(SECRET, key)))
     shipped = dataclasses.replace(drive, inputs=lambda _: unpack(given))
     assert repr(shipped.visible(0)) == repr(unpack(given)) and len(given) < 100_000

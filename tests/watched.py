@@ -1,7 +1,8 @@
 """Runs commands side by side and watches them: wall time of each, and the most memory that all their processes held.
 
-Memory is the proportional set size (PSS) of the process trees, sampled twice a second: what forked processes share is
-counted once. Where the kernel does not tell it (not Linux, or another user's process), the resident size stands in.
+Memory is the proportional set size (PSS) of the process trees, sampled every two seconds (a sample takes about 0.1 s of
+a processor): what forked processes share is counted once. Where the kernel does not tell it (not Linux, or another
+user's process), the resident size stands in.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-SAMPLE_SECONDS, POLL_SECONDS = 0.5, 0.05
+SAMPLE_SECONDS, POLL_SECONDS = 2.0, 0.05
 
 
 @dataclass

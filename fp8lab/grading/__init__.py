@@ -17,3 +17,4 @@ NO_TIME = "no time left"  # status of a cell when all cells of the learner toget
 PREPARE = "prepare"  # name of the first cell of an assembled notebook
 SETTINGS = "FP8LAB_GRADING_RUN"  # environment variable: the file that configures plugin.py
 PLUGINS = ("fp8lab.grading.lean", "nbval.plugin", "fp8lab.grading.plugin")  # all that pytest loads besides its own
+NBFORMAT = 4, 4  # of the notebooks that are run: the last one without cell ids, which ours would have to be made up for

@@ -11,12 +11,13 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fp8lab.course.holes import find_holes, without_markers
 from fp8lab.course.registry import lesson_drives
 from fp8lab.course.source import Cell, Lesson
-from fp8lab.grading import PREPARE
+from fp8lab.grading import NBFORMAT, PREPARE
 from fp8lab.grading.given import given
 from fp8lab.grading.parcel import pack
 from fp8lab.grading.pycode import defined_names, shows_only
@@ -68,16 +69,17 @@ def assemble(plan: Plan, drive: tuple[str, ...], without: frozenset[str] = froze
             for key in (key for key in cell.keys if key in drive):
                 name, nonce = f"drive {key}", secrets.token_hex(16)
                 drivers[name] = key, nonce
-                call = DRIVE.format(key=key, given=inputs_or_seed(plan, key), nonce=nonce)
+                call = DRIVE.format(key=key, given=inputs_or_seed(plan.lesson.name, key, plan.seed), nonce=nonce)
                 cells.append(_code(name, "driver", call))
         elif _is_shared(cell, without):
             cells.append(_code(cell.id, "lesson", cell.source))
     return Assembled(plan.lesson.name, _notebook(_without_shows(cells)), drivers, answers)
 
 
-def inputs_or_seed(plan: Plan, key: str) -> int | str:
+@lru_cache(maxsize=128)
+def inputs_or_seed(lesson: str, key: str, secret: int) -> int | str:
     """What a driver cell gets: a seed; or the inputs themselves, where the kernel must not know how they are made."""
-    drive, seed = lesson_drives(plan.lesson.name)[key], seed_of(plan.seed, key)
+    drive, seed = lesson_drives(lesson)[key], seed_of(secret, key)
     return pack(drive.visible(seed)) if drive.hidden else seed
 
 
@@ -121,5 +123,5 @@ def _code(name: str, role: str, source: str) -> dict[str, Any]:
 
 
 def _notebook(cells: list[dict[str, Any]]) -> dict[str, Any]:
-    """nbformat 4.4: the last one without cell ids, which ours would have to be made up for."""
-    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    major, minor = NBFORMAT
+    return {"cells": cells, "metadata": {}, "nbformat": major, "nbformat_minor": minor}

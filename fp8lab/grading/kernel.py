@@ -7,6 +7,7 @@ in the process of pytest, which the grader can lose without losing a mark.
 
 from __future__ import annotations
 
+import os
 import queue
 import time
 from collections import deque
@@ -24,6 +25,7 @@ WATCH_EVERY = 0.4  # seconds between two looks at its memory and processes
 MAX_MESSAGE = 16 * 2**20  # bytes; the largest evidence takes 11 MB as base64
 CELL_OUTPUT = 32 * 2**20  # bytes that one cell may send
 KERNEL_MESSAGES = 20_000  # that one cell may send
+BINDING = 0.002  # seconds between two looks for the sockets of a kernel that is starting
 ASK_AGAIN = 1.0  # seconds for a kernel that is starting to answer
 SUBSCRIBING = 0.03  # seconds for one that has answered to be heard on iopub: what it says before is lost, so ask again
 GRACE = 5.0  # seconds for the last messages of a cell that has replied
@@ -56,8 +58,15 @@ class WatchedKernel(RunningKernel):
         self.km.context.maxmsgsize = MAX_MESSAGE  # what is larger is dropped before it takes memory here
         self.km.start_kernel()
         self.kc = self.km.client()
+        self._wait_for_sockets()
         self.kc.start_channels()
         self._wait_for_ready()
+
+    def _wait_for_sockets(self) -> None:
+        """Until the kernel has bound the last one that is used here: who connects before waits 0.1 s to try again."""
+        while self.km.transport == "ipc" and not os.path.exists(f"{self.km.ip}-{self.km.iopub_port}"):
+            self._look()
+            time.sleep(BINDING)
 
     def _wait_for_ready(self) -> None:
         """Ask until the kernel answers on shell and an answer's status comes on iopub: then both are connected."""

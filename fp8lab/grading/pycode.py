@@ -41,6 +41,7 @@ def transformed(source: str) -> str:
     return _transformer().transform_cell(source)
 
 
+@lru_cache(maxsize=256)
 def defined_names(source: str) -> frozenset[str]:
     """Names that the cell binds at its top level; a guess by lines when it does not parse.
 
@@ -82,6 +83,7 @@ def imported(source: str, package: str) -> set[str]:
     return {name for name in names if name.split(".")[0] == package}
 
 
+@lru_cache(maxsize=256)
 def shows_only(source: str) -> bool:
     """Whether a cell does nothing but define names, and print or call what it defines itself.
 

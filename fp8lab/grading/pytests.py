@@ -6,19 +6,20 @@ python -m fp8lab.grading.pytests DESCRIPTOR    of the listening socket
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import sys
 from importlib import import_module
 from typing import Any
 
-from fp8lab.grading import PLUGINS
+from fp8lab.grading import NBFORMAT, PLUGINS
 from fp8lab.grading.forking import Template, listener_of
 
 IMPORTED = (  # by a pytest that runs a notebook, until its kernel is there
     *PLUGINS,
     *("pytest", "_pytest.main", "jupyter_client.manager", "jupyter_client.blocking", "nbformat", "nbformat.validator"),
-    *("asyncio", "fastjsonschema", "jsonschema", "ipykernel.kernelspec", "coverage"),
+    *("asyncio", "fastjsonschema", "jsonschema", "ipykernel.kernelspec", "coverage", "psutil", "readline"),
 )
 
 
@@ -30,9 +31,19 @@ def main(descriptor: str) -> None:
             import_module(name)
         except ImportError:  # not all of them need be there
             continue
+    read_nothing()
     gc.collect()
     gc.freeze()
     Template(listener, lambda request: become_pytest(request, parent)).serve()
+
+
+def read_nothing() -> None:
+    """Have nbformat compile its schema, which it does for the first notebook that it reads."""
+    import nbformat
+
+    major, minor = NBFORMAT
+    nothing = {"cells": [], "metadata": {}, "nbformat": major, "nbformat_minor": minor}
+    nbformat.reads(json.dumps(nothing), as_version=major)
 
 
 def become_pytest(request: dict[str, Any], parent: int) -> int:

@@ -29,6 +29,11 @@ from fp8lab.grading.warm import Copy, TemplateLost, templates
 START_SECONDS = 60  # for pytest and a kernel to start on a busy machine
 TOGETHER = 3  # times the time of one cell: what the learner's cells of a notebook may take, all kernels together
 
+UNUSED = (  # plugins of pytest's own, each of which looks at every cell or costs an import
+    *("cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "logging", "pastebin", "setuponly"),
+    *("setupplan", "stepwise", "threadexception", "unittest", "unraisableexception", "warnings"),
+)
+
 
 class InfrastructureError(RuntimeError):
     """The grader itself failed: no kernel came up, or pytest did not run. Never the fault of a submission."""
@@ -207,7 +212,8 @@ def _pytest(control: Path, seconds: float, template: str) -> str:
     """Run pytest in `control` until it ends or its time is up; the end of what it said on stderr and stdout."""
     arguments = ["-q", "--noconftest", "-c", "pytest.ini", "--rootdir", str(control)]
     arguments += [argument for plugin in PLUGINS for argument in ("-p", plugin)]
-    arguments += ["-p", "no:cacheprovider", "--tb=no", "--nbval-lax", "--nbval-current-env", "grading.ipynb"]
+    arguments += [argument for plugin in UNUSED for argument in ("-p", f"no:{plugin}")]
+    arguments += ["--tb=no", "--nbval-lax", "--nbval-current-env", "grading.ipynb"]
     output = control / "output.txt"
     env = pytest_environment(control)
     if template:
