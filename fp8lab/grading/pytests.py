@@ -10,11 +10,10 @@ import json
 import os
 import signal
 import sys
-from importlib import import_module
 from typing import Any
 
 from fp8lab.grading import NBFORMAT, PLUGINS
-from fp8lab.grading.forking import Template, listener_of
+from fp8lab.grading.forking import Template, import_those_there, listener_of
 
 IMPORTED = (  # by a pytest that runs a notebook, until its kernel is there
     *PLUGINS,
@@ -26,11 +25,7 @@ IMPORTED = (  # by a pytest that runs a notebook, until its kernel is there
 def main(descriptor: str) -> None:
     listener = listener_of(int(descriptor))
     parent = os.getpid()
-    for name in IMPORTED:
-        try:
-            import_module(name)
-        except ImportError:  # not all of them need be there
-            continue
+    import_those_there(IMPORTED)
     read_nothing()
     gc.collect()
     gc.freeze()

@@ -15,14 +15,15 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from fp8lab.grading.forking import Template, listener_of
+from fp8lab.grading.forking import Template, import_those_there, listener_of
 from fp8lab.grading.join import fork_into, give_up_rights
 
 IMPORTED = (  # all of it is imported by a kernel that has been started the long way, before the first exercise cell
     *("torch", "numpy", "numpy.random", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell"),
     *("fp8lab.grading.inside", "fp8lab.course.drive"),
 )
-SOON = ("ipykernel.debugger", "numpy.ma", "IPython.core.completerlib", "IPython.core.oinspect")  # by most, if there
+# By ipykernel itself and by numpy's `unique`; debugpy may be missing, other versions may keep things elsewhere.
+SOON = ("ipykernel.debugger", "numpy.ma", "IPython.core.completerlib", "IPython.core.oinspect")
 
 
 def main(descriptor: str) -> None:
@@ -31,11 +32,7 @@ def main(descriptor: str) -> None:
         del sys.path[0]
     for name in IMPORTED:
         import_module(name)
-    for name in SOON:
-        try:
-            import_module(name)
-        except ImportError:  # debugpy is missing, or another version keeps things elsewhere
-            continue
+    import_those_there(SOON)
     gc.collect()
     gc.freeze()  # what is here now is shared with all copies: collecting it would copy its pages
     Template(listener, become_kernel, lambda request: fork_into(request["target"])).serve()
